@@ -7,9 +7,11 @@ class of the program's is looked for, so that records are compared without the p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice, zip_longest
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -120,11 +122,13 @@ def _extension(code: int, data: bytes) -> Any:
     if code == 2:
         return tuple(decoded(data))
     tag, *parts = decoded(data)
-    if tag in _READ:
-        return _READ[tag](*parts)
-    show = _SHOWN.get(tag)
+    with suppress(Exception):  # a form of another version of flowfn, which only has to be told from others
+        if tag in _READ:
+            return _READ[tag](*parts)
+        if tag in _SHOWN:
+            return Opaque(data, _SHOWN[tag](*parts))
     named = _short(parts[0]) if parts and isinstance(parts[0], str) else tag
-    return Opaque(data, f"<{named}>" if show is None else show(*parts))
+    return Opaque(data, f"<{named}>")
 
 
 class _Map(dict[str, Any]):
@@ -152,6 +156,8 @@ def _of_class(value: Any, made_with: Mapping[str, Any]) -> Record:
     return Record("object", {"value": value, **made_with})
 
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 _READ: dict[str, Callable[..., Any]] = {
     "text": lambda raw: raw.decode("utf-8", "surrogatepass"),
     "int": lambda text: int(text, 16),
@@ -161,7 +167,7 @@ _READ: dict[str, Callable[..., Any]] = {
     "record": Record,
     "class": Record,
     "of": _of_class,
-    "subclass": lambda name, form, more: Record(name, {"value": form, **more}),
+    "subclass": lambda name, form, more=_NOTHING: Record(name, {"value": form, **more}),
 }
 """Forms that are read as the plain value, or the fields, that they stand for."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -101,6 +101,8 @@ CASES: dict[str, tuple[Any, Any, tuple[str, str, str]]] = {
     "path": (PurePosixPath("a"), PurePosixPath("b"), ("x", "Path('a')", "Path('b')")),
     "set": ({1, 2}, {1, 3}, ("x", "{1, 2}", "{1, 3}")),
     "big int": (2**70, 2**70 + 1, ("x", str(2**70), str(2**70 + 1))),
+    "a text of its own kind": (Name("a"), Name("b"), ("x.value", "'a'", "'b'")),
+    "a count": (Counter("a"), Counter("aa"), ('x.value["a"]', "1", "2")),
     "a text with more": (named("a", n=1), named("a", n=2), ("x.n", "1", "2")),
     "minus zero": ({"a": 0.0, "b": float("nan")}, {"a": -0.0, "b": float("nan")}, ('x["a"]', "0.0", "-0.0")),
     "function": (partial(len, "a"), partial(len, "b"), ("x", "<partial>", "<partial>")),
@@ -140,6 +142,12 @@ VALUES = st.recursive(
         st.builds(OrderedDict, st.lists(st.tuples(st.text(max_size=3), inner), max_size=2)),
         st.sets(st.integers(), max_size=3),
         st.builds(deque, st.lists(inner, max_size=2)),
+        st.builds(Counter, st.text(max_size=3)),
+        st.builds(
+            lambda items: defaultdict(list, items), st.dictionaries(st.text(max_size=3), inner, max_size=2)
+        ),
+        st.builds(Name, st.text(max_size=3)),
+        st.builds(named, st.text(max_size=3), n=inner),
         st.builds(Line, st.text(max_size=3), inner),
         st.builds(ValueError, inner),
     ),
