@@ -135,6 +135,9 @@ INSTEAD = {
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
     Name("running", "goto_a_deferred_node_that_is_due"): "invoke: {'x': ['a', 'd']}",
     Name("humans", "answers_by_id_at_an_old_checkpoint"): "['second p', 'second q']",
+    Name(
+        "subgraph_threads", "an_answer_at_an_older_checkpoint_two_levels_down"
+    ): "invoke: {'x': ['m', 'm', 'a', 'edit', 'no', 'z']}",
     Name("updates", "an_input_beside_a_finished_sibling"): "seen: [['old', 's', 'a', 'new', 's']]",
     Name("updates", "an_update_under_a_run"): "thread '1' is held by a live run",
     Name("updates", "a_call_under_a_run"): "thread '1' is held by a run whose stream this code reads",

@@ -120,7 +120,10 @@ async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of
             asked = run.root.waiting
             run.root.offered += await offers(journal, run.host, asked, command.resume, command.by)
         run.root.went_back = {"": _remembered(run.checkpoint), **goes_back_to}
+        before = run.checkpoint.id
         await run.fork(writes)
+        if goes_back_to and command is not None and command.resume is not MISSING:
+            run.root.branches[run.checkpoint.id] = run.namespace, before
         _pass_breakpoints(run)
     tell_where_it_stands(run)
 

@@ -21,6 +21,7 @@ from flowfn.engine.runs.superstep import go_on
 from flowfn.engine.runs.telling import tell_where_it_stands
 from flowfn.engine.settings import Settings
 from flowfn.errors import NestedTooDeep
+from flowfn.instance_ids import task_uuid
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import is_over
@@ -113,8 +114,10 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
     hear_of(run)
     loaded, chosen = await _where_it_stands(run)
     run.set_out()
-    if chosen:
+    if chosen is not None:
         await run.fork()
+        if run.root.branches:
+            run.root.branches[run.checkpoint.id] = chosen
     elif loaded is not None and _is_of_this_call(run):
         await run.settle_edits(loaded, commanded=False)
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
@@ -130,16 +133,22 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
     return await go_on(run)
 
 
-async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
-    """Take up what the namespace holds: that, None for nothing, and whether the caller chose the checkpoint.
+async def _where_it_stands(run: Run) -> tuple[Loaded | None, tuple[str, str] | None]:
+    """Take up what the namespace holds: that, or None for nothing, and the namespace and id of a checkpoint that the
+    caller chose.
 
     A replay of the run around finds what was there when its checkpoint was made, until it has gone on from that: then
     what this call has recorded since.
     """
     journal = run.journal
-    if journal is None or _is_new(run):
-        return None, False
-    chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
+    if journal is None:
+        return None, None
+    namespace = _namespace_before(run) if run.root.branches else run.namespace
+    if _is_new(run) and namespace not in run.root.went_back:
+        return None, None
+    chosen, bound = run.root.went_back.pop(namespace, None), run.root.went_back.get("")
+    if chosen is not None and namespace != run.namespace:
+        return await _take_copy(run, journal, namespace, chosen)
     if chosen is not None and await _branched(run, journal, chosen):
         chosen = None
     if (
@@ -153,7 +162,7 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     else:
         loaded = await journal.load(run.host, run.namespace, chosen)
     if loaded is None:
-        return None, False
+        return None, None
     _take_up(run, journal, loaded, chosen)
     if run.call is not None and chosen is None and _is_of_a_call_beside(run):
         own = await journal.load_of_call(run.host, run.namespace, run.call, run.parents)
@@ -162,7 +171,33 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
             _take_up(run, journal, own, None)
     if run.readers and run.program.lone and chosen is None and is_over(run.program, run.checkpoint):
         loaded = await _before_its_end(run, journal, loaded)
-    return loaded, chosen is not None
+    return loaded, None if chosen is None else (namespace, chosen)
+
+
+def _namespace_before(run: Run) -> str:
+    """The namespace that a run had where the runs around it stand at a copy of an older checkpoint: its calls' ids, and
+    so the names of what is nested in them, are others there."""
+    assert run.parent is not None
+    assert run.frame is not None
+    call = run.frame.call
+    copied = run.root.branches.get(call.checkpoint)
+    if copied is None or run.remembers:
+        return run.namespace
+    around, checkpoint = copied
+    before = task_uuid(run.thread, around, checkpoint, call.task)
+    return around + run.namespace.removeprefix(run.parent.namespace).replace(call.id, before)
+
+
+async def _take_copy(
+    run: Run, journal: Journal, namespace: str, chosen: str
+) -> tuple[Loaded | None, tuple[str, str] | None]:
+    """Stand at the checkpoint of another namespace that the caller chose, all of which is new in this one."""
+    loaded = await journal.load(run.host, namespace, chosen)
+    if loaded is None:
+        return None, None
+    found = journal.checkpoint(loaded, run.program.channels)
+    run.stand_at(replace(found, id="", touched=frozenset(found.versions)), made=False)
+    return loaded, (namespace, chosen)
 
 
 async def _before_its_end(run: Run, journal: Journal, ended: Loaded) -> Loaded:
@@ -180,7 +215,7 @@ async def _before_its_end(run: Run, journal: Journal, ended: Loaded) -> Loaded:
 def _is_new(run: Run) -> bool:
     """Whether nothing can be recorded in its namespace, which is of a first attempt at a checkpoint just made."""
     assert run.parent is not None
-    if run.remembers or not run.parent.made or run.namespace in run.root.went_back:
+    if run.remembers or not run.parent.made:
         return False
     frame = run.frame
     while frame is not None and frame.attempt == 1:

@@ -49,6 +49,7 @@ class Root:
         "_elapsed",
         "_when",
         "belated",
+        "branches",
         "control",
         "fatal",
         "gone_on",
@@ -90,6 +91,9 @@ class Root:
         """Where it is replayed dry, what that met; see `engine/replay/rehearsal.py`."""
         self.went_back: dict[str, str] = {}
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
+        self.branches: dict[str, tuple[str, str]] = {}
+        """Where it is answered at an older checkpoint: of each branch's first one, by its id, the namespace and the
+        checkpoint that it is a copy of. Calls have other ids there, and what is nested in them other namespaces."""
         self.gone_on: set[str] = set()
         """The namespaces of runs that remember, in which it has gone on from what they found."""
         self.left: list[Future[Any]] = []

@@ -625,6 +625,36 @@ async def commands_for_a_memory(t):
         await t.invoke(graph, {"x": []}, THREAD)
 
 
+async def an_answer_at_an_older_checkpoint_of_a_nested_graph(t):
+    """Who answers again where a nested graph stood, updated or not, has it go on there, though the thread is over."""
+    inner = chain(t, "a", ("ask", t.node(asks("q")))).compile()
+    graph = chain(t, ("in", inner), "z").compile(checkpointer=InMemorySaver())
+    for name in ("as it was", "updated"):
+        config = {"configurable": {"thread_id": name}}
+        await t.invoke(graph, {"x": []}, config)
+        (waiting,) = (await t.call(graph, "get_state", config, subgraphs=True)).tasks
+        inside = waiting.state.config
+        await t.invoke(graph, Command(resume="yes"), config)
+        if name == "updated":
+            inside = await t.call(graph, "update_state", inside, {"x": ["edit"]})
+        await t.invoke(graph, Command(resume="no"), inside)
+        t.note("values", (await t.call(graph, "get_state", config)).values)
+
+
+@differs("an answer where a graph nested twice stood")
+async def an_answer_at_an_older_checkpoint_two_levels_down(t):
+    """The same of a graph in a nested one."""
+    inner = chain(t, "a", ("ask", t.node(asks("q")))).compile()
+    middle = chain(t, "m", ("deep", inner)).compile()
+    graph = chain(t, ("in", middle), "z").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    (waiting,) = (await t.call(graph, "get_state", ONE, subgraphs=True)).tasks
+    (deep,) = waiting.state.tasks
+    await t.invoke(graph, Command(resume="yes"), ONE)
+    inside = await t.call(graph, "update_state", deep.state.config, {"x": ["edit"]})
+    await t.invoke(graph, Command(resume="no"), inside)
+
+
 @differs("a checkpoint that another one names is kept")
 async def a_memory_kept_at_the_end(t):
     """With durability exit the checkpoint around one of a graph that remembers is there, as that one names it."""
