@@ -236,6 +236,37 @@ class TestHelpers:
         text = "def clean(): return {}\ndef work(clean): return clean()"
         assert digest_of(project, text.format(1)) == digest_of(project, text.format(2))
 
+    @pytest.mark.parametrize(
+        "inside",
+        [
+            *("[clean for clean in rows]", "{clean for clean in rows}", "{clean: 1 for clean in rows}"),
+            *("list(clean for clean in rows)", "sorted(rows, key=lambda clean: clean)"),
+            *("[[clean for row in clean] for clean in rows]", "[row for clean in rows if (row := clean)]"),
+        ],
+    )
+    def test_a_variable_of_what_is_inside_it_is_not_the_global_one(
+        self, project: Project, inside: str
+    ) -> None:
+        """A helper of its name counts if the function names it besides, and only then: the same on every Python."""
+        helper = "def clean(text):\n    return text.strip()\n\n"
+        edited = helper.replace("strip", "rstrip")
+        for work, counts in ((f"return {inside}", False), (f"return clean({inside})", True)):
+            text = f"def work(rows):\n    {work}\n"
+            differ = digest_of(project, edited + text) != digest_of(project, helper + text)
+            assert differ == counts, work
+
+    @pytest.mark.parametrize(
+        "inside",
+        [
+            *("[row for row in clean(rows)]", "[clean(row) for row in rows]", "lambda row=clean(rows): row"),
+            *("[row for clean in [clean(rows)] for row in clean]", "lambda row: [clean for row in rows]"),
+        ],
+    )
+    def test_what_is_inside_it_names_the_global_one(self, project: Project, inside: str) -> None:
+        """What a comprehension goes over, and a default, are worked out where neither's variables are."""
+        text = f"def clean(text):\n    return text.strip()\n\ndef work(rows):\n    return {inside}\n"
+        assert digest_of(project, text.replace("strip", "rstrip")) != digest_of(project, text)
+
     def test_functions_of_own_modules_count(self, project: Project) -> None:
         """`helpers.clean` is followed through the module."""
         text = "import helpers\ndef work(): return helpers.clean()"

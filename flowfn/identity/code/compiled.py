@@ -16,6 +16,7 @@ __all__ = [
     "assigns_by_name",
     "changes_items",
     "code_inside",
+    "locals_of",
     "parameters_of",
     "steps_of",
 ]
@@ -71,6 +72,16 @@ def assigned_around(code: CodeType) -> frozenset[str]:
         for step in dis.get_instructions(each)
         if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in each.co_freevars
     )
+
+
+@lru_cache(maxsize=4096)
+def locals_of(code: CodeType) -> frozenset[str]:
+    """The variables of a function, without those of comprehensions in it, which code has among them since Python 3.12:
+    as their names mean something else outside, if it has them there."""
+    variables = frozenset(code.co_varnames + code.co_cellvars)
+    if variables.isdisjoint(all_names(code)):
+        return variables
+    return variables.difference(step.argval for step in steps_of(code) if step.opname == "LOAD_GLOBAL")
 
 
 def assigns_by_name(code: CodeType) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.classes import methods_of_body
+from flowfn.identity.code.compiled import locals_of
 from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
@@ -33,7 +34,8 @@ from flowfn.python.project import is_own, is_own_module
 from flowfn.python.script import namespace_of
 
 if TYPE_CHECKING:
-    from flowfn.identity.code.source import Chain, Unit
+    from flowfn.identity.code.scopes import Chain
+    from flowfn.identity.code.source import Unit
 
 __all__ = [
     "Fingerprint",
@@ -316,7 +318,7 @@ class _Scope:
         self.code = code = function.__code__
         self._globals = function.__globals__
         self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
-        self._locals = set(code.co_varnames) | set(code.co_cellvars)
+        self._locals = locals_of(code)
         self._self = code.co_varnames[0] if code.co_argcount else None
         self._owner = (owner or self._class_of(function.__qualname__)) if self._self else None
 

@@ -13,20 +13,18 @@ import ast
 import linecache
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 from flowfn.identity.code.compiled import all_code, code_inside, parameters_of
 from flowfn.identity.code.fstrings import FString
+from flowfn.identity.code.scopes import Chain, names_in
 from flowfn.python.began import BEGAN
 from flowfn.python.script import namespace_of
 
 __all__ = ["Index", "Unit", "class_unit", "code_unit", "index_of", "parse"]
-
-Chain = tuple[str, ...]
-"""A dotted name: `helpers.clean` is `("helpers", "clean")`."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -79,23 +77,7 @@ _NO_TYPE_PARAMETERS: dict[str, Any] = {"type_params": []} if sys.version_info >=
 
 
 def _unit(node: ast.AST) -> Unit:
-    return Unit(ast.unparse(node), frozenset(_names(node)), True)
-
-
-def _names(node: ast.AST) -> Iterator[Chain]:
-    for each in ast.walk(node):
-        chain = _chain(each)
-        if chain:
-            yield chain
-
-
-def _chain(node: ast.AST) -> Chain:
-    if isinstance(node, ast.Name):
-        return (node.id,)
-    if isinstance(node, ast.Attribute):
-        root = _chain(node.value)
-        return (*root, node.attr) if root else ()
-    return ()
+    return Unit(ast.unparse(node), names_in(node), True)
 
 
 # -- finding --------------------------------------------------------------------------------------

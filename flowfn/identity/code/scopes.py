@@ -1,0 +1,133 @@
+"""The dotted names in the source of a function or class, but for the variables of what is inside it.
+
+Rule: a name that a comprehension, a lambda or an inner function binds is its own, and means nothing outside. The source
+tells, the same on every Python: since 3.12 compiled code has a comprehension's variables among its function's own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+__all__ = ["Chain", "names_in"]
+
+Chain = tuple[str, ...]
+"""A dotted name: `helpers.clean` is `("helpers", "clean")`."""
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def names_in(node: ast.AST) -> frozenset[Chain]:
+    """The names that a function, lambda or class has, its own variables among them."""
+    names = _Names()
+    names.generic_visit(node)
+    return frozenset(names.found)
+
+
+class _Names(ast.NodeVisitor):
+    """Collects dotted names."""
+
+    def __init__(self) -> None:
+        self.found: set[Chain] = set()
+        self._hidden: frozenset[str] = frozenset()
+        """The variables of the scopes around what is visited, up to the outermost one."""
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self._note(node)
+        self.generic_visit(node)  # an `FString` comes here as well
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._note(node)
+        self.generic_visit(node)
+
+    def _note(self, node: ast.expr) -> None:
+        chain = _chain(node)
+        if chain and chain[0] not in self._hidden:
+            self.found.add(chain)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._function(node.args, node.body)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._function(node.args, node.body)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._function(node.args, [node.body])
+
+    def _function(self, arguments: ast.arguments, body: list[ast.stmt] | list[ast.expr]) -> None:
+        self.visit(arguments)  # its defaults are worked out outside
+        parameters = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
+        self._inside(parameters | _bound_in(body), body)
+
+    def visit_ListComp(self, node: ast.ListComp) -> None:
+        self._comprehension(node, [node.elt])
+
+    def visit_SetComp(self, node: ast.SetComp) -> None:
+        self._comprehension(node, [node.elt])
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self._comprehension(node, [node.elt])
+
+    def visit_DictComp(self, node: ast.DictComp) -> None:
+        self._comprehension(node, [node.key, node.value])
+
+    def _comprehension(self, node: _Comprehension, items: list[ast.expr]) -> None:
+        first, *others = node.generators
+        self.visit(first.iter)  # worked out outside
+        bound = {name for generator in node.generators for name in _stored(generator.target)}
+        self._inside(bound, [*items, *first.ifs, *others])
+
+    def _inside(self, bound: set[str], parts: Iterable[ast.AST]) -> None:
+        around, self._hidden = self._hidden, self._hidden | bound
+        for each in parts:
+            self.visit(each)
+        self._hidden = around
+
+
+def _chain(node: ast.AST) -> Chain:
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        root = _chain(node.value)
+        return (*root, node.attr) if root else ()
+    return ()
+
+
+def _stored(target: ast.AST) -> Iterator[str]:
+    return (each.id for each in ast.walk(target) if isinstance(each, ast.Name) and _is_stored(each))
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return not isinstance(name.ctx, ast.Load)
+
+
+def _bound_in(body: Iterable[ast.AST]) -> set[str]:
+    """The variables that a function's statements make, but for those that they say are another's."""
+    bound: set[str] = set()
+    others: set[str] = set()
+    waiting = [*body]
+    while waiting:
+        each = waiting.pop()
+        match each:
+            case ast.Name():
+                bound.update({each.id} if _is_stored(each) else ())
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bound.add(each.name)
+                continue
+            case ast.Lambda():
+                continue
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                named = (inner.target for inner in ast.walk(each) if isinstance(inner, ast.NamedExpr))
+                bound.update(target.id for target in named)
+                continue
+            case ast.Import() | ast.ImportFrom():
+                bound.update(alias.asname or alias.name.partition(".")[0] for alias in each.names)
+            case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar():
+                bound.update({each.name} if each.name else ())
+            case ast.MatchMapping():
+                bound.update({each.rest} if each.rest else ())
+            case ast.Global() | ast.Nonlocal():
+                others.update(each.names)
+        waiting += ast.iter_child_nodes(each)
+    return bound - others
