@@ -1,9 +1,11 @@
 """`now`, `uuid4`, `random` and `sleep` are recorded once, and the same when the run goes on (section 3)."""
 
 import asyncio
+import functools
 import math
 import sys
 import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -103,6 +105,75 @@ def test_a_value_stays_with_its_place_whatever_is_edited_around_it(world: World,
     world.resume(world.entrypoint(name="wf")(edited), "yes", "t")
     before, after = seen
     assert after == before
+
+
+def logged(function: Any) -> Any:
+    """A decorator of the project's."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any) -> Any:
+        return function(*args)
+
+    return wrapper
+
+
+@logged
+def decorated() -> Any:
+    return helped()
+
+
+@dataclass
+class Order:
+    """Makes one for a field."""
+
+    id: UUID = field(default_factory=lambda: flowfn.uuid4())
+
+
+class Shop:
+    """Makes one by an object that it was given."""
+
+    def __init__(self, ids: Any) -> None:
+        self.ids = ids
+
+
+class Ids:
+    def next(self) -> UUID:
+        return flowfn.uuid4()
+
+
+SHOP = Shop(Ids())
+
+
+def by_a_decorated_helper(new: bool) -> Any:
+    trace = helped() if new else None
+    return asked(decorated()), trace
+
+
+def by_a_default(new: bool) -> Any:
+    trace = helped() if new else None
+    return asked(Order().id), trace
+
+
+def by_an_object_that_was_given(new: bool) -> Any:
+    trace = helped() if new else None
+    return asked(SHOP.ids.next()), trace
+
+
+@pytest.mark.parametrize("place", [by_a_decorated_helper, by_a_default, by_an_object_that_was_given])
+def test_a_value_stays_with_a_place_that_no_name_leads_to(world: World, place: Any) -> None:
+    """G9: what is inserted before it gets a value of its own, however the code comes to the place."""
+    seen.clear()
+    runs: list[None] = []
+
+    def body() -> Any:
+        runs.append(None)
+        return place(len(runs) > 1)
+
+    workflow = world.entrypoint(name="wf")(body)
+    world.invoke(workflow, thread_id="t")
+    _, trace = world.resume(workflow, "yes", "t")
+    (before,), (after,) = seen
+    assert (after == before, trace in (before, None)) == (True, False)
 
 
 def test_a_value_of_a_place_that_is_new_is_made_anew(world: World) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.drive import drive
 from flowfn.engine.records.record import CallInfo, Record
-from flowfn.identity.code.lines import leading_to
+from flowfn.identity.code.lines import all_stand, leading_to
 from flowfn.identity.differences import decoded
 from flowfn.identity.digest import exact
 from flowfn.row_channels import RETURN
@@ -67,16 +67,16 @@ def _recorded(frame: Frame, name: str, task: str, branch: int, lines: list[bytes
     return next((each for each in moved if each.claim()), None)
 
 
-def _moved(rivals: list[Record], lines: list[bytes], standing: frozenset[bytes]) -> list[Record]:
+def _moved(rivals: list[Record], lines: list[bytes], reached: frozenset[bytes]) -> list[Record]:
     """The recorded calls that this one may be, the likeliest first.
 
     No other call will ask for them, as the code has no longer all lines that led there: those of the very same line,
-    and then those whose own line has gone as well.
+    and then those whose own line isn't among those that are `reached` any more.
     """
     found = [(_lines_of(each), each) for each in rivals]
-    gone = [(led, each) for led, each in found if not standing.issuperset(led)]
+    gone = [(led, each) for led, each in found if not all_stand(led, reached)]
     same = [each for led, each in gone if led[:1] == lines[:1]]
-    return same + [each for led, each in gone if not (led and led[0] in standing)]
+    return same + [each for led, each in gone if not (led and led[0] in reached)]
 
 
 def _lines_of(record: Record) -> list[bytes]:

@@ -2,25 +2,32 @@
 
 Rule: a call without arguments (`flowfn.uuid4()`) is told from others by the lines that lead to it, from its own out to
 the function that it is recorded under. What is inserted around a line, or moved, changes it as little as the version of
-Python. Lines of libraries, such as a decorator's, don't count, nor does the name of that function.
+Python, so that a comprehension is part of the code around it. Lines of libraries, such as a decorator's, don't count,
+nor does the name of that function.
 """
 
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+import linecache
+import sys
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from flowfn.identity.code.compiled import all_code
+from flowfn.identity.code.compiled import all_code, code_inside
 from flowfn.identity.code.fingerprint import reached
 from flowfn.identity.code.unwrapping import code_of, unwrapped
 from flowfn.python.project import is_own_module
+from flowfn.python.script import MAIN, namespace_of
 
-__all__ = ["body_of", "leading_to", "lines_of"]
+__all__ = ["all_stand", "body_of", "leading_to", "lines_of"]
 
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
+_ITERATED = ".0"
+"""What a comprehension with code of its own calls that which it goes over."""
 _ATOMS = (str, bytes, int, float, complex)
 _NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst))
 
@@ -33,12 +40,18 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
     """
     found: list[bytes] = []
     library: int | None = None
+    line: int | None = None
     each: FrameType | None = frame
     while each is not None:
+        line = each.f_lineno if line is None else line
+        if each.f_code.co_name in _COMPREHENSIONS and each.f_back is not None:  # before Python 3.12
+            each = each.f_back
+            continue
         if is_own_module(each.f_globals.get("__name__", "")):
-            found.append(_lines(each.f_code, each.f_code is not outermost).get(each.f_lineno, b""))
+            found.append(_lines(each.f_code, each.f_code is not outermost).get(line, b""))
         elif library is None:
             library = len(found)
+        line = None
         if each.f_code is outermost or each is began:
             return found
         each = each.f_back
@@ -51,28 +64,68 @@ def body_of(function: Any) -> CodeType | None:
 
 
 def lines_of(function: Any) -> frozenset[bytes]:
-    """All lines of the project's code that a function leads to."""
+    """All lines of the project's code that a function is seen to lead to, by the names in it."""
     outermost = body_of(function)
     codes = (code for unit in reached(function) for code in _codes_of(unit))
     return frozenset(line for code in codes for line in _lines(code, code is not outermost).values())
 
 
+def all_stand(lines: Iterable[bytes], reached: frozenset[bytes]) -> bool:
+    """Whether the project still has all of these: among the lines that a function is seen to lead to, or in a module
+    that is loaded, as what is called need have no name (a field's default, a method of what somebody was given)."""
+    left = [line for line in lines if line not in reached]
+    return not left or _lines_of_modules().issuperset(left)
+
+
+_loaded: dict[str, Any] = {}
+_of_modules: set[bytes] = set()
+
+
+def _lines_of_modules() -> set[bytes]:
+    """The lines of the project's modules that have been loaded; read where an edit has made a call new."""
+    if len(_loaded) != len(sys.modules):
+        for name, module in list(sys.modules.items()):
+            if _loaded.get(name) is not module:
+                _loaded[name] = module
+                _of_modules.update(_lines_of_module(name) if is_own_module(name) else ())
+    return _of_modules
+
+
+def _lines_of_module(name: str) -> frozenset[bytes]:
+    """The lines of all functions in a module, as it is compiled; none where nothing is found to compile."""
+    namespace = namespace_of(name)
+    load, file = getattr(namespace.get("__loader__"), "get_code", None), namespace.get("__file__") or ""
+    try:
+        code = None if load is None or name in MAIN else load(name)
+        code = code or compile("".join(linecache.getlines(file)), file, "exec", dont_inherit=True)
+    except Exception:  # loaders may be anybody's
+        return frozenset()
+    return frozenset(line for each in all_code(code) for line in _lines_in(each, True).values())
+
+
 def _codes_of(unit: Any) -> Iterator[CodeType]:
     """The code of a function, or of all methods of a class, and what is inside it."""
-    members = [unit] if type(unit) is FunctionType else vars(unit).values()
-    for member in members:
+    if type(unit) is FunctionType:
+        yield from all_code(unit.__code__)
+        return
+    for member in vars(unit).values():
         for code in code_of(member):
             yield from all_code(code)
 
 
 @lru_cache(maxsize=1024)
 def _lines(code: CodeType, named: bool) -> dict[int, bytes]:
+    """`_lines_in`, kept: a loop asks on each of its turns."""
+    return _lines_in(code, named)
+
+
+def _lines_in(code: CodeType, named: bool) -> dict[int, bytes]:
     """The lines of a function's code, each by its names and constants: Pythons differ in the instructions for it.
 
     `named`: by the function's name as well.
     """
     words: dict[int, set[str]] = {}
-    for step in dis.get_instructions(code):
+    for step in _steps_of(code):
         if step.opcode in _NAMING and step.positions is not None and step.positions.lineno is not None:
             words.setdefault(step.positions.lineno, set()).update(_words(step.argval))
     name = code.co_name if named else ""
@@ -80,6 +133,14 @@ def _lines(code: CodeType, named: bool) -> dict[int, bytes]:
     return {
         number: sha256(text.encode("utf-8", "surrogatepass")).digest()[:8] for number, text in texts.items()
     }
+
+
+def _steps_of(code: CodeType) -> Iterator[dis.Instruction]:
+    """The instructions of code, and of the comprehensions in it that have code of their own."""
+    yield from dis.get_instructions(code)
+    for inside in code_inside(code):
+        if inside.co_name in _COMPREHENSIONS:
+            yield from (step for step in _steps_of(inside) if step.argval != _ITERATED)
 
 
 def _words(value: Any) -> Iterator[str]:
