@@ -69,6 +69,42 @@ def test_an_error_that_was_caught_is_part_of_the_run(world: World) -> None:
     assert world.ran == ["fail", "'gone'"]
 
 
+@dataclass
+class Declined(Exception):
+    """An error that declares its fields."""
+
+    code: int
+
+
+def test_an_error_that_is_a_dataclass_is_the_same_argument_when_it_is_replayed(world: World) -> None:
+    """G2: what a record says besides of an error doesn't count: a task that was given it runs once."""
+    failures = [True]
+
+    @world.task
+    async def pay() -> None:
+        raise Declined(51)
+
+    @world.task
+    async def refund(error: Declined) -> int:
+        world.ran.append(error.code)
+        return error.code
+
+    @world.entrypoint
+    async def wf() -> int:
+        try:
+            await world.value(pay())
+        except Declined as error:
+            code = await world.value(refund(error))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return int(code)
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert (world.invoke(wf, None, thread_id="t"), world.ran) == (51, [51])
+
+
 def _fails() -> None:
     raise KeyError("gone")
 

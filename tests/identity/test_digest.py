@@ -30,7 +30,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType, MethodType, ModuleType
 from typing import Any, Literal
 from unittest.mock import MagicMock
 from zoneinfo import ZoneInfo
@@ -613,6 +613,15 @@ class TestExact:
         assert len({of(value).exact for value in values}) == len(values)
         assert [value for value in values if of(value).weak] == []
         assert of(operator.itemgetter("a")).exact == of(operator.itemgetter("a")).exact
+
+    def test_a_function_that_was_bound_by_hand_counts_with_what_it_captured(self) -> None:
+        """G2: `types.MethodType(made, owner)` of two that a factory made are two arguments."""
+
+        def adding(n: int) -> Any:
+            return MethodType(lambda self: n, 1)
+
+        assert of(adding(3)).exact != of(adding(4)).exact
+        assert of(adding(3)).exact == of(adding(3)).exact
 
     @pytest.mark.parametrize(
         "value",

@@ -41,7 +41,19 @@ def _partial(walk: Walk, value: partial[Any]) -> Any:
 
 
 def _method(walk: Walk, value: Any) -> Any:
-    return tagged("method", qualified_name(value.__func__), walk.walk(value.__self__, Field(".__self__")))
+    return tagged("method", _bound(walk, value), walk.walk(value.__self__, Field(".__self__")))
+
+
+def _bound(walk: Walk, method: Any) -> Any:
+    """The function of a method: by name, but for a local one that was bound to its object by hand."""
+    function, owner = method.__func__, method.__self__
+    bases = (owner if isinstance(owner, type) else type(owner)).__mro__
+    if type(function) is not types.FunctionType or walk.is_in(function):
+        return qualified_name(function)
+    at_home = any(
+        function is getattr(held, "__func__", held) for base in bases for held in vars(base).values()
+    )
+    return qualified_name(function) if at_home else _function(walk, function)
 
 
 def _builtin(walk: Walk, value: Any) -> Any:
@@ -87,7 +99,7 @@ def _constant(walk: Walk, value: Any) -> Any:
     if isinstance(value, types.FunctionType | type) or walk.is_in(value):  # one that calls itself, by name
         return qualified_name(value)
     if kind is types.MethodType:
-        return tagged("method", qualified_name(value.__func__), _constant(walk, value.__self__))
+        return tagged("method", _bound(walk, value), _constant(walk, value.__self__))
     if kind is partial:
         named = {name: _constant(walk, each) for name, each in value.keywords.items()}
         return tagged("partial", *(_constant(walk, each) for each in (value.func, *value.args)), named)

@@ -213,6 +213,8 @@ def _form_of(cls: type) -> Form:
         return class_form
     if isinstance(cls, EnumMeta):
         return enum_form
+    if issubclass(cls, BaseException):  # a dataclass may be one, and is stored as an error
+        return exception_form
     known = form_of_record(cls) or _form_of_array(cls)
     if known is not None:
         return known
@@ -256,7 +258,6 @@ def _form_of_array(cls: type) -> Form | None:
 
 
 _BASES: tuple[tuple[type, Form], ...] = (
-    (BaseException, exception_form),
     (BuiltinFunctionType, CALLABLES[BuiltinFunctionType]),
     (OrderedDict, subclass_form(OrderedDict)),
     (PurePath, path_form),
