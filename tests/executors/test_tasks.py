@@ -151,10 +151,19 @@ class Burnt(Exception):
     pass
 
 
+@dataclass(slots=True)
+class Bun:
+    grams: int
+
+
 def bake(grams):
     if grams > 1000:
         raise Burnt(grams)
     return Tray([Loaf(grams)])
+
+
+def halve(bun):
+    return Bun(bun.grams // 2)
 """
 
 
@@ -176,6 +185,8 @@ def test_classes_of_the_script_come_back(executor: Executor, bakery: Any) -> Non
     assert (type(tray), tray.loaves) == (bakery.Tray, [bakery.Loaf(500)])
     with pytest.raises(bakery.Burnt, match="1500"):
         run(executor, lambda: bake(1500).result(), checkpointer=MemorySaver())
+    halve = task(bakery.halve)
+    assert run(executor, lambda: halve(bakery.Bun(90)).result(), checkpointer=MemorySaver()) == bakery.Bun(45)
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["blocking", "asyncio"])

@@ -26,7 +26,8 @@ def reader_of(cls: Any) -> Callable[[Any], dict[str, Any]]:
     slots = slots_of(cls)
     if slots and (hasattr(cls, "__getattr__") or cls.__getattribute__ is not object.__getattribute__):
         return lambda value: {**_dict_of(value), **held_in(slots, value)}
-    return _read_with_slots if slots else _read
+    # A class that cloudpickle brought has `__slots__`, and no slots.
+    return _read_with_slots if any("__slots__" in vars(base) for base in cls.__mro__) else _read
 
 
 def _read(value: Any) -> dict[str, Any]:
