@@ -13,7 +13,16 @@ from flowfn.definition import Definition, OnDivergence
 from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.final import final as _Final
 from flowfn.functional.task import check_cache, policies_of
-from flowfn.functional.wrapping import Wrapper, defined, rebuild, reference, runnable, undecorated, unused
+from flowfn.functional.wrapping import (
+    Wrapper,
+    defined,
+    plain,
+    rebuild,
+    reference,
+    runnable,
+    undecorated,
+    unused,
+)
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.ports import Begin, Saver, ThreadRow
@@ -287,7 +296,7 @@ class entrypoint:
 
         if function is None:
             return decorate
-        if not callable(function):
+        if not (callable(plain(function)) or isinstance(function, property)):
             raise TypeError(f"@entrypoint got {function!r}: write @entrypoint(checkpointer={function!r})")
         return decorate(function)
 

@@ -60,6 +60,11 @@ class Shop:
         return self.method(x).result() + 1
 
     @entrypoint
+    @classmethod
+    def class_flow(cls, x: int) -> tuple[str, int]:
+        return cls.__name__, Shop.static_inside(x).result()
+
+    @entrypoint
     @staticmethod
     def static_flow(x: int) -> int:
         return Shop.static_inside(x).result()
@@ -338,7 +343,12 @@ def test_a_deep_copy_of_a_method_is_the_copy_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "expected"), [(lambda: Shop(3).flow(2), 7), (lambda: Shop.static_flow(2), 3)]
+    ("call", "expected"),
+    [
+        (lambda: Shop(3).flow(2), 7),
+        (lambda: Shop.static_flow(2), 3),
+        (lambda: Shop.class_flow(2), ("Shop", 3)),
+    ],
 )
 def test_an_entrypoint_in_a_class(call: Any, expected: int) -> None:
     """An entrypoint may be a method."""
