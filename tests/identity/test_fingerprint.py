@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -153,6 +154,17 @@ def make():
     def test_a_function_without_anything_but_a_docstring_has_a_source(self, project: Project) -> None:
         """Reducing leaves a whole function."""
         assert fingerprint(project('def work():\n    """Nothing."""').work).source == "def work():\n    pass"
+
+    def test_code_in_a_zip_file_counts_by_its_source(
+        self, tmp_path: Path, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A program that was packed into one is the program that it was, whatever Python runs it."""
+        with zipfile.ZipFile(tmp_path / "packed.zip", "w") as packed:
+            packed.writestr("packed.py", BASE)
+        monkeypatch.syspath_prepend(tmp_path / "packed.zip")
+        assert fingerprint(importlib.import_module("packed").work) == fingerprint(
+            project(BASE, "packed").work
+        )
 
     def test_it_is_computed_once(self, project: Project) -> None:
         """A file that is edited under a running process is not what the process runs."""

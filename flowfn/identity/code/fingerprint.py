@@ -249,10 +249,9 @@ class _Walk:
                 continue
 
     def _function(self, function: FunctionType) -> None:
-        from flowfn.identity.code.source import code_unit
+        from flowfn.identity.code.source import function_unit
 
-        code = function.__code__
-        unit = self.units[function] = code_unit(code, code.co_filename)
+        unit = self.units[function] = function_unit(function)
         scope = _Scope(function)
         self.scopes.append((function, scope, unit.names))
         for chain in unit.names:
@@ -269,7 +268,7 @@ class _Walk:
             self._look_into(resolve(chain[:length]))
 
     def _class(self, cls: type) -> None:
-        from flowfn.identity.code.source import class_unit, code_unit
+        from flowfn.identity.code.source import class_unit, function_unit
 
         members = vars(cls)
         unit = self.units[cls] = class_unit(
@@ -279,8 +278,7 @@ class _Walk:
             self.follow(base)
         if self._opens:
             for method in self._methods(cls):
-                names = code_unit(method.__code__, method.__code__.co_filename).names
-                self.methods.append((method, _Scope(method, cls), names))
+                self.methods.append((method, _Scope(method, cls), function_unit(method).names))
         if unit is None:
             for member in list(members.values()):
                 self.follow(member)

@@ -24,7 +24,7 @@ from flowfn.identity.code.scopes import Chain, names_in
 from flowfn.python.began import BEGAN
 from flowfn.python.script import namespace_of
 
-__all__ = ["Index", "Unit", "class_unit", "code_unit", "index_of", "parse"]
+__all__ = ["Index", "Unit", "class_unit", "function_unit", "index_of", "parse"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -47,8 +47,15 @@ class Unit(NamedTuple):
     is_source: bool
 
 
+def function_unit(function: FunctionType) -> Unit:
+    """The unit of a function."""
+    code = function.__code__
+    linecache.lazycache(code.co_filename, function.__globals__)  # in a zip file, its loader finds the source
+    return _code_unit(code, code.co_filename)
+
+
 @lru_cache(maxsize=4096)
-def code_unit(code: CodeType, filename: str) -> Unit:
+def _code_unit(code: CodeType, filename: str) -> Unit:
     """The unit of a function's code. `filename` is the code's own: equal codes of two files differ in it."""
     index = index_of(filename)
     node = index.find(code) if index is not None else None
@@ -57,7 +64,9 @@ def code_unit(code: CodeType, filename: str) -> Unit:
 
 def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
     """The unit of a class without the members that `skip` names; None where no source is found."""
-    filename: str = namespace_of(cls.__module__).get("__file__") or ""
+    namespace = namespace_of(cls.__module__)
+    filename: str = namespace.get("__file__") or ""
+    linecache.lazycache(filename, {**namespace})
     index = index_of(filename) if filename else None
     node = index.classes.get(cls.__qualname__) if index is not None else None
     if index is None or node is None or not index.has(cls, filename):
