@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -219,6 +220,69 @@ def test_a_branch_gets_its_own_value_whether_the_loop_runs_it_or_an_eager_task_i
     asyncio.run(main())
     before, after = made
     assert after == before
+
+
+async def _by_names(branch: Any) -> None:
+    async with asyncio.TaskGroup() as group:
+        for number in range(4):
+            group.create_task(branch(number), name=f"branch {9 - number}")
+
+
+async def _by_anyio(branch: Any) -> None:
+    anyio = pytest.importorskip("anyio")
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(branch, number)
+
+
+async def _by_a_factory(branch: Any) -> None:
+    asyncio.get_running_loop().set_task_factory(
+        lambda loop, coro, **kw: _named(asyncio.Task(coro, loop=loop, **kw))
+    )
+    await asyncio.gather(*map(branch, range(4)))
+
+
+def _named(task: Any) -> Any:
+    task.set_name("made")
+    return task
+
+
+@pytest.mark.parametrize("split", [_by_names, _by_anyio, _by_a_factory])
+def test_branches_that_asyncio_did_not_number_get_their_own_values(split: Any) -> None:
+    """G2: whichever comes first, each branch gets the value that it had, and of equal calls the results of its own."""
+    seats, booked, order = count(), [], [[0, 1, 2, 3], [3, 1, 0, 2]]
+
+    @task
+    async def seat() -> int:
+        return next(seats)
+
+    @task
+    async def book(guest: int, number: int, id: UUID) -> None:
+        booked.append(guest)
+
+    @entrypoint(checkpointer=MemorySaver())
+    async def wf() -> None:
+        turns, come = order.pop(), [asyncio.Event() for _ in range(5)]
+        come[0].set()
+
+        async def branch(guest: int) -> None:
+            turn = turns.index(guest)
+            await come[turn].wait()
+            future, id = seat(), flowfn.uuid4()
+            come[turn + 1].set()
+            await book(guest, await future, id)
+
+        await split(branch)
+        if order:
+            raise ConnectionError("lost")
+
+    async def twice() -> None:
+        with pytest.raises(ConnectionError):
+            await wf.thread("t").ainvoke()
+        await wf.thread("t").aresume()
+
+    asyncio.run(twice())
+    assert sorted(booked) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("name", MAKERS)
