@@ -13,23 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
-from collections import Counter
-from collections.abc import Collection
 from contextvars import Context
-from datetime import date, timedelta
-from decimal import Decimal
-from enum import Enum
-from hashlib import sha256
-from itertools import count
-from pathlib import PurePath
-from types import FrameType
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from flowfn.context import current_frame
-from flowfn.python.project import is_own_module
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -59,99 +46,6 @@ async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> No
             await asyncio.sleep(TICK)
     finally:
         del _held[me]
-
-
-def branch_number(frame: Frame, attempts: Collection[asyncio.Task[Any]]) -> int:
-    """Which branch of a frame's code is current: 0 for what calls it, else by the order in which they were made, which
-    asyncio's own name of a task tells; by what it runs where that has another name.
-
-    A branch is numbered when it, or one made no earlier, first calls something; `attempts` are the tasks that run
-    other frames, or are about to.
-    """
-    me = _branch(frame)
-    if me is None:
-        return 0
-    if frame.numbers is None:
-        frame.numbers = _Numbers()
-    numbers: _Numbers = frame.numbers
-    if me not in numbers.given and not _made(me):
-        numbers.give_by_code(me)
-    elif me not in numbers.given:
-        known = {frame.home, *attempts, *numbers.given}
-        others = (task for task in asyncio.all_tasks() if task not in known and _made(task))
-        numbers.give({me, *(task for task in others if _frame_of(task) is frame)})
-    return numbers.given[me]
-
-
-def branch_began(frame: Frame) -> FrameType | None:
-    """The frame of the coroutine that the current branch of a frame's code runs; None for what calls it."""
-    me = _branch(frame)
-    return None if me is None else getattr(me.get_coro(), "cr_frame", None)
-
-
-def _branch(frame: Frame) -> asyncio.Task[Any] | None:
-    """The asyncio task of the current branch of a frame's code; None for what calls it."""
-    try:
-        me = asyncio.current_task()
-    except RuntimeError:  # a thread of the code's own
-        return None
-    return None if me is frame.home else me
-
-
-class _Numbers:
-    """The branches of a frame, but for its home, and their numbers."""
-
-    def __init__(self) -> None:
-        self.given: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
-        self._last = 0
-        self._alike: Counter[str] = Counter()
-        """How many branches ran that, by what is said of it."""
-
-    def give(self, tasks: Collection[asyncio.Task[Any]]) -> None:
-        """Number branches, the oldest first."""
-        self.given.update(zip(sorted(tasks, key=_made), count(self._last + 1), strict=False))
-        self._last += len(tasks)
-
-    def give_by_code(self, task: asyncio.Task[Any]) -> None:
-        """Number a branch by its name, its code, and which of several alike it is: the same on every attempt."""
-        said = _said(task)
-        self._alike[said] += 1
-        digest = sha256(f"{said}\0{self._alike[said]}".encode("utf-8", "surrogatepass")).digest()
-        self.given[task] = _BY_CODE | int.from_bytes(digest[:4])
-
-
-_BY_CODE = 1 << 32
-"""Above all numbers that are counted."""
-
-
-def _made(task: asyncio.Task[Any]) -> int:
-    """When a task was made, by the name that asyncio gave it; 0 where the program or a task factory named it."""
-    kind, _, number = task.get_name().partition("-")
-    return int(number) if kind == "Task" and number.isdecimal() else 0
-
-
-_ATOMS = (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decimal, Enum, PurePath)
-
-
-def _said(task: asyncio.Task[Any]) -> str:
-    """What tells the running task from others of its frame: its name, and the first of the project's functions in it,
-    with those of its arguments that can't change. Around that may be a library's, such as a task group's."""
-    began = getattr(task.get_coro(), "cr_frame", None)
-    first, each = began, sys._getframe()
-    while each is not began and each.f_back is not None:
-        each = each.f_back
-        first = each if is_own_module(each.f_globals.get("__name__", "")) else first
-    if first is None:
-        return task.get_name()
-    code = first.f_code
-    held = map(first.f_locals.get, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    return f"{task.get_name()} {code.co_qualname}({', '.join(map(_shown, held))})"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_shown, value))})"
-    return repr(value) if isinstance(value, _ATOMS) else type(value).__qualname__
 
 
 def _all_wait(frame: Frame) -> bool:

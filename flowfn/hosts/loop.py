@@ -21,7 +21,7 @@ from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.apart import Apart
-from flowfn.hosts.branches import branch_began, branch_number, branches_wait
+from flowfn.hosts.branches import branches_wait
 from flowfn.hosts.claims import Claimer, claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
@@ -29,6 +29,7 @@ from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.moment import MOMENT, ending, stand_still
+from flowfn.hosts.numbering import TaskCounter, branch_began, branch_number
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
@@ -80,11 +81,11 @@ class LoopHost:
 
     def began(self) -> None:
         """The run begins that this was made for."""
-        self._shared.runs += 1
+        self._shared.begin(self.loop)
 
     def ended(self) -> None:
         """The run has ended that this was made for; see `ThreadHost`."""
-        self._shared.runs -= 1
+        self._shared.end(self.loop)
         if "threads" in vars(self):
             self.threads.ended()
 
@@ -269,7 +270,7 @@ class LoopHost:
             tasks = [task for task in tasks if not task.done()]
 
     def branch(self, frame: Frame) -> int:
-        return branch_number(frame, self._tasks.values())
+        return branch_number(frame)
 
     def branch_began(self, frame: Frame) -> FrameType | None:
         return branch_began(frame)
@@ -402,8 +403,21 @@ class Shared:
         """Counts the jobs that ran in the task that awaited them."""
         self.runs = 0
         """How many are under way."""
+        self._tasks = TaskCounter()
         self._called: list[tuple[LoopHost, Future[Any]]] = []
         """What was called in this turn of the loop, or since the last one."""
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A run begins."""
+        if self.runs == 0:
+            self._tasks.begin(loop)
+        self.runs += 1
+
+    def end(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A run has ended."""
+        self.runs -= 1
+        if self.runs == 0:
+            self._tasks.end(loop)
 
     def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
         """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import count
+from itertools import count, cycle
 from typing import Any
 from uuid import UUID
 
@@ -229,10 +229,36 @@ async def _by_names(branch: Any) -> None:
 
 
 async def _by_anyio(branch: Any) -> None:
-    anyio = pytest.importorskip("anyio")
+    import anyio
+
     async with anyio.create_task_group() as group:
         for number in range(4):
             group.start_soon(branch, number)
+
+
+TURNS = cycle((0, 9))
+"""Turns of the loop, in the first attempt and in the second."""
+
+
+async def _beside_a_quiet_one(branch: Any) -> None:
+    turns = next(TURNS)
+
+    async def warm_up() -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    await asyncio.gather(warm_up(), *map(branch, range(4)))
+
+
+async def _in_branches(branch: Any) -> None:
+    turns = next(TURNS)
+
+    async def half(guests: Any, turns: int) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await asyncio.gather(*map(branch, guests))
+
+    await asyncio.gather(half(range(2), turns), half(range(2, 4), 9 - turns))
 
 
 async def _by_a_factory(branch: Any) -> None:
@@ -247,9 +273,11 @@ def _named(task: Any) -> Any:
     return task
 
 
-@pytest.mark.parametrize("split", [_by_names, _by_anyio, _by_a_factory])
-def test_branches_that_asyncio_did_not_number_get_their_own_values(split: Any) -> None:
+@pytest.mark.parametrize("split", [_by_names, _by_anyio, _beside_a_quiet_one, _in_branches, _by_a_factory])
+def test_branches_get_their_own_values_however_they_were_made(split: Any) -> None:
     """G2: whichever comes first, each branch gets the value that it had, and of equal calls the results of its own."""
+    if split is _by_anyio:
+        pytest.importorskip("anyio")
     seats, booked, order = count(), [], [[0, 1, 2, 3], [3, 1, 0, 2]]
 
     @task

@@ -88,7 +88,7 @@ class CallInfo(NamedTuple):
     form: bytes | None = None
     """The arguments themselves, unless they are long; see `identity.differences`."""
     branch: int = 0
-    """Which branch of its scope's code made it; see `hosts/branches.py`."""
+    """Which branch of its scope's code made it; see `hosts/numbering.py`."""
     captured: bytes = b""
     """What its function was made with, where others may have its name; see `captured`."""
     alone: bool = False

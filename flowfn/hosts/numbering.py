@@ -1,0 +1,185 @@
+"""Which branch of a frame's code makes a call: a number that is the same on every attempt.
+
+Rule: a branch is told by the branch that made it, and by how many tasks that one had made before, whatever takes how
+long and whatever has ended meanwhile. So tasks are counted as they are made, by the loop's task factory, while a run is
+under way there. What a library runs in a task isn't counted, as it may make others each time. A task of its own around
+code of the project's (of a task group of anyio's), and one that another factory made, is told by its name and what it
+runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import suppress
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+from hashlib import sha256
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from flowfn.context import current_frame
+from flowfn.python.project import is_own_module
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from flowfn.engine.calls.frame import Frame
+
+Task = asyncio.Task[Any]
+
+_OURS = ("asyncio.", "flowfn.")
+"""Whose tasks are never a project's; told without a look at files."""
+
+_HASHED = 1 << 32
+"""Above all numbers that are counts."""
+
+
+class TaskCounter:
+    """The task factory of a loop on which runs are under way, if it has no other: libraries look which one that is."""
+
+    def __init__(self) -> None:
+        self._mine: Any = self._make
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The first run begins on the loop."""
+        with suppress(NotImplementedError):  # a loop of somebody's own needn't have factories
+            if loop.get_task_factory() is None:
+                loop.set_task_factory(self._mine)
+
+    def end(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The last run has ended on the loop."""
+        with suppress(NotImplementedError):
+            if loop.get_task_factory() is self._mine:
+                loop.set_task_factory(None)
+
+    def _make(self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> Any:
+        context = options.get("context")
+        frame = current_frame.get() if context is None else context.get(current_frame)
+        if frame is None or not _is_of_project(coro):
+            return _Task(coro, loop=loop, **options)
+        numbers = numbers_of(frame)
+        number = numbers.next()
+        numbers.starting.append(number)
+        try:
+            task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
+        finally:
+            numbers.starting.pop()
+        numbers.given[task] = number
+        return task
+
+
+def _is_of_project(coro: Any) -> bool:
+    frame = getattr(coro, "cr_frame", None)
+    name = "" if frame is None else frame.f_globals.get("__name__", "")
+    return bool(name) and not name.startswith(_OURS) and is_own_module(name)
+
+
+class _NamedTask(Task):
+    """A task that keeps its name where the loop sets it to None, as that of Python 3.13.0 to 3.13.2 does."""
+
+    def set_name(self, value: object) -> None:
+        if value is not None:
+            super().set_name(value)
+
+
+_Task = _NamedTask if (3, 13) <= sys.version_info < (3, 13, 3) else asyncio.Task
+
+
+class Numbers:
+    """The branches of a frame's code, but for its home, and their numbers."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.given: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
+        self.starting: list[int] = []
+        """Those of tasks that are being made."""
+        self._frame = frame
+        self._made: Counter[int] = Counter()
+        """How many tasks each branch has made."""
+        self._alike: Counter[str] = Counter()
+        """How many branches ran the same, by what is said of it."""
+
+    def here(self) -> int:
+        """The number of the branch that is running: 0 for what calls the frame's code."""
+        task = branch_of(self._frame)
+        if task is None:
+            return 0
+        number = self.given.get(task)
+        if number is None:
+            self.given[task] = number = self.starting[-1] if self.starting else self._by_code(task)
+        return number
+
+    def next(self) -> int:
+        """The number of a task that is being made."""
+        maker = self.here()
+        self._made[maker] += 1
+        return self._made[maker] if maker == 0 else _hashed(f"{maker}/{self._made[maker]}")
+
+    def _by_code(self, task: Task) -> int:
+        """The number of a task that wasn't counted: by what it runs, and which of several alike it is."""
+        said = _said(task)
+        self._alike[said] += 1
+        return _hashed(f"{said}\0{self._alike[said]}")
+
+
+def numbers_of(frame: Frame) -> Numbers:
+    """The numbers of a frame's branches; made for the first of them."""
+    if frame.numbers is None:
+        frame.numbers = Numbers(frame)
+    found: Numbers = frame.numbers
+    return found
+
+
+def branch_number(frame: Frame) -> int:
+    """Which branch of a frame's code is running."""
+    return 0 if branch_of(frame) is None else numbers_of(frame).here()
+
+
+def branch_began(frame: Frame) -> FrameType | None:
+    """The frame of the coroutine that the current branch of a frame's code runs; None for what calls it."""
+    task = branch_of(frame)
+    return None if task is None else getattr(task.get_coro(), "cr_frame", None)
+
+
+def branch_of(frame: Frame) -> Task | None:
+    """The asyncio task of the current branch of a frame's code; None for what calls it."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # a thread of the code's own
+        return None
+    return None if task is frame.home else task
+
+
+def _hashed(text: str) -> int:
+    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return _HASHED | int.from_bytes(digest[:4])
+
+
+_ATOMS = (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decimal, Enum, PurePath)
+
+
+def _said(task: Task) -> str:
+    """What tells the running task from others of its frame: its name, unless that is a number, and the first of the
+    project's functions in it, with those of its arguments that can't change."""
+    name = "" if task.get_name().startswith("Task-") else task.get_name()
+    began = getattr(task.get_coro(), "cr_frame", None)
+    first, each = began, sys._getframe()
+    while each is not began and each.f_back is not None:
+        each = each.f_back
+        first = each if is_own_module(each.f_globals.get("__name__", "")) else first
+    if first is None:
+        return name
+    code = first.f_code
+    held = map(first.f_locals.get, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    return f"{name} {code.co_qualname}({', '.join(map(_shown, held))})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
+    return repr(value) if isinstance(value, _ATOMS) else type(value).__qualname__
