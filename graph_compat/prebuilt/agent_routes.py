@@ -33,8 +33,11 @@ class Routes:
     hooked: bool
 
     def after_model(self, state: Any) -> Any:
-        """To the tools for the calls of the last message that nobody has answered; else to the end."""
+        """To the tools for the calls of the last message that nobody has answered; else to the end, also where somebody
+        said something instead: without a hook only the model, or who answers a call of it, leads to tools."""
         messages = value_of(state, "messages")
+        if not self.hooked and role_of(messages[-1]) not in ("assistant", "tool"):
+            return self.end
         open_calls = open_calls_in(messages)
         if not open_calls:
             return self.start if self.hooked and role_of(messages[-1]) == "tool" else self.end

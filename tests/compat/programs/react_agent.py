@@ -560,6 +560,35 @@ async def agents_stop_at_breakpoints(t):
         await _talk(t, agent, None, ONE)
 
 
+async def a_person_speaks_instead_of_a_tool(t):
+    """Who says something before the tools run, or speaks for the model, has them not run."""
+    for version in ("v1", "v2"):
+        for number, said in enumerate((HumanMessage("no"), AIMessage("no"), SystemMessage("no"))):
+            m = script([("add", {"a": 1})], "done")
+            agent = create_react_agent(
+                m, [add], interrupt_before=["tools"], checkpointer=InMemorySaver(), version=version
+            )
+            for node in ("agent", None):
+                config = {"configurable": {"thread_id": f"{number} {node}"}}
+                m.heard.clear()
+                await t.call(agent, "invoke", {"messages": [("user", "x")]}, config)
+                await t.call(agent, "update_state", config, {"messages": [said]}, as_node=node)
+                t.note("next", agent.get_state(config).next)
+                await _talk(t, agent, None, config)
+
+
+@differs("a call that is left runs")
+async def a_person_answers_one_of_two_calls(t):
+    """The other one is left."""
+    m = script([("add", {"a": 1}), ("add", {"a": 2})], "done")
+    agent = create_react_agent(m, [add], interrupt_before=["tools"], checkpointer=InMemorySaver())
+    result = await t.call(agent, "invoke", {"messages": [("user", "x")]}, ONE)
+    call = result["messages"][-1].tool_calls[0]
+    answer = ToolMessage("by hand", tool_call_id=call["id"])
+    await t.call(agent, "update_state", ONE, {"messages": [answer]})
+    t.note("next", agent.get_state(ONE).next)
+
+
 async def agents_remember(t):
     """A thread keeps the messages."""
     m = script("one", "two")
