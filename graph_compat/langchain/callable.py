@@ -12,6 +12,7 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
 
+from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from graph_compat.injection import Wanted, filled, is_coroutine_function, wanted_by
 
@@ -81,6 +82,7 @@ class RunnableCallable(Runnable[Any, Any]):
                 f'No synchronous function provided to "{self.name}".\nEither initialize with a synchronous function or'
                 " invoke via the async API (ainvoke, astream, etc.)"
             )
+        config = _limited(config)
         if self.trace:
             called: Callable[..., Any] = self._called
             return self._call_with_config(called, input, self._tagged(config), **kwargs)
@@ -90,6 +92,7 @@ class RunnableCallable(Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
+        config = _limited(config)
         if self.trace:
             called: Callable[..., Awaitable[Any]] = self._acalled
             return await self._acall_with_config(called, input, self._tagged(config), **kwargs)
@@ -120,14 +123,25 @@ class RunnableCallable(Runnable[Any, Any]):
         named = {**self.kwargs, **named, **given}
         missing = tuple(want for want in wanted if want.name not in named)
         if any(want.name == "config" for want in missing):
-            named["config"] = config
+            named["config"] = {
+                key: value
+                for key, value in config.items()
+                if (key, value) != ("recursion_limit", RECURSION_LIMIT)
+            }
         others = tuple(want for want in missing if want.name != "config")
         frame = current_frame.get()
         found = _alone(others) if frame is None else filled(frame, others)
         return arguments, {**named, **found}
 
-    def _tagged(self, config: RunnableConfig | None) -> RunnableConfig | None:
+    def _tagged(self, config: RunnableConfig) -> RunnableConfig:
         return merge_configs({"tags": list(self.tags)}, config) if self.tags else config
+
+
+def _limited(config: RunnableConfig | None) -> RunnableConfig:
+    """A configuration with a graph's limit where nobody said another: LangChain's own, of 25, is for chains."""
+    around = var_child_runnable_config.get() or {}
+    unsaid = "recursion_limit" not in {**around, **(config or {})}
+    return {**(config or {}), "recursion_limit": RECURSION_LIMIT} if unsaid else config or {}
 
 
 def _alone(wanted: Sequence[Wanted]) -> dict[str, Any]:

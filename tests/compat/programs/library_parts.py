@@ -404,3 +404,30 @@ async def a_prompt_that_asks_for_the_configuration(t: Trace) -> None:
 
     config = {"configurable": {"user": "ada"}}
     t.note("told", await t.call(_get_prompt_runnable(t.node(prompt)), "invoke", {"messages": ["hi"]}, config))
+
+
+async def an_agent_in_a_runnable_has_a_graphs_limit(t: Trace) -> None:
+    """A graph that a runnable calls with its configuration may take as many steps as any, unless it was told less."""
+
+    class Steps(TypedDict):
+        remaining_steps: RemainingSteps
+
+    def look(state: Steps) -> None:
+        t.note("left", state["remaining_steps"])
+
+    inner = StateGraph(Steps).add_node("look", look).add_edge(START, "look").compile()
+
+    def call(state: State, config: RunnableConfig) -> dict[str, Any]:
+        t.note("told", config.get("recursion_limit"))
+        inner.invoke({}, config)
+        return {"seen": True}
+
+    async def acall(state: State, config: RunnableConfig) -> dict[str, Any]:
+        t.note("told", config.get("recursion_limit"))
+        await inner.ainvoke({}, config)
+        return {"seen": True}
+
+    for trace in (True, False):
+        for given in ({}, {"recursion_limit": 40}):
+            node = RunnableCallable(call, acall, trace=trace)
+            await t.invoke(graph(node).with_config(given), {"files": {}})
