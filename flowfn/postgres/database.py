@@ -52,6 +52,10 @@ _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1)
 """Seconds between attempts to get a connection; the last one repeats."""
 
 
+_GLANCE = 0.5
+"""Seconds that the pool has for a connection before it is found out whether it lacks one."""
+
+
 class Database:
     """One database, opened for one owner, whose class `owner` names. `name` is its URL without a password."""
 
@@ -169,6 +173,8 @@ class _Connections:
             open=False,
         )
         self._pool_lock = threading.Lock()
+        self._lent = 0
+        """How many connections are in use, of the pool's and of those that it lacked."""
         self._returned = 0
         """Changes whenever a connection of the pool comes free; two threads may count one."""
 
@@ -188,34 +194,62 @@ class _Connections:
     @contextmanager
     def borrowed(self, patience: float) -> Iterator[Connection]:
         """A connection of the pool. Where one was lost, the idle ones are looked at as well."""
-        connection = self._free(max(patience, 0.1))
+        connection, give_back = self._free(max(patience, 0.1))
         try:
             with _Tidy(connection):
                 yield connection
         finally:
             lost = connection.closed
             self._returned += 1
-            self._pool.putconn(connection)
+            with self._pool_lock:
+                self._lent -= 1
+            give_back(connection)
             if lost:
                 self._pool.check()
 
-    def _free(self, patience: float) -> Connection:
-        """A connection of the pool: however many wait, as long as some get theirs meanwhile."""
+    def _free(self, patience: float) -> tuple[Connection, Callable[[Connection], None]]:
+        """A connection of the pool, however many wait, as long as some get theirs meanwhile; and how to give it back.
+
+        One that the pool lacks is made here: after it couldn't make one, it tries again ever later, though the server
+        may be back.
+        """
         with self._pool_lock:
             if self._pool.closed:
                 self._pool.open()
+        left = patience
         while True:
             returned = self._returned
             try:
-                return self._pool.getconn(patience)
+                connection = self._pool.getconn(min(left, _GLANCE))
             except PoolTimeout as error:
-                if self._returned != returned:
-                    continue
-                self._connect().close()  # says why there is none, if there can't be one
-                raise DatabaseLocked(
-                    f"{self._name}: all connections were in use for {self._timeout:g} s, and none came free."
-                    " Pass a larger `pool_size=`, or a longer `timeout=`."
-                ) from error
+                if self._take_place():
+                    return self._made_in_place(), Connection.close
+                left = patience if self._returned != returned else left - _GLANCE
+                if left <= 0:
+                    raise DatabaseLocked(
+                        f"{self._name}: all connections were in use for {self._timeout:g} s, and none came free."
+                        " Pass a larger `pool_size=`, or a longer `timeout=`."
+                    ) from error
+            else:
+                with self._pool_lock:
+                    self._lent += 1
+                return connection, self._pool.putconn
+
+    def _take_place(self) -> bool:
+        """Take a place for a connection, if not all are in use."""
+        with self._pool_lock:
+            if self._lent >= self._pool.max_size:
+                return False
+            self._lent += 1
+            return True
+
+    def _made_in_place(self) -> Connection:
+        try:
+            return self._connect()
+        except BaseException:
+            with self._pool_lock:
+                self._lent -= 1
+            raise
 
     def _connect(self) -> Connection:
         connection = Connection.connect(**self._options)

@@ -445,9 +445,13 @@ def test_a_queue_for_connections_moves_or_is_given_up(
     postgres_url: str, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thousand runs may queue for a few connections; only where none comes free is there an error."""
-    with open_saver(postgres_url, pool_size=1) as saver:
+    with open_saver(postgres_url, pool_size=1, timeout=5) as saver:
         opened = saver._database._opened()
-        given, waits = opened._pool.getconn, [PoolTimeout()]
+        given, waits = (
+            opened._pool.getconn,
+            [PoolTimeout()] * 30,
+        )  # of a moment each, and longer than 5 seconds in all
+        opened._lent = 1
 
         def getconn(patience: float) -> Any:
             if not waits:
@@ -459,6 +463,18 @@ def test_a_queue_for_connections_moves_or_is_given_up(
         refused = pytest.raises(DatabaseLocked, match="none came free")
         with contextlib.nullcontext() if others else refused:
             assert saver.threads() == []
+
+
+def test_a_connection_that_the_pool_lacks_is_made(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while without the server the pool tries ever later, though that is back: who waits has one made, once."""
+    with open_saver(postgres_url, pool_size=1) as saver:
+        opened = saver._database._opened()
+
+        def getconn(patience: float) -> Any:
+            raise PoolTimeout
+
+        monkeypatch.setattr(opened._pool, "getconn", getconn)
+        assert [saver.threads(), saver.threads(), opened._lent] == [[], [], 0]
 
 
 def test_processes_race_to_create_the_tables(database: Database) -> None:
