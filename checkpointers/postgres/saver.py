@@ -26,7 +26,7 @@ from checkpointers.postgres import sending as postgres_sending
 from checkpointers.postgres.maps import Heads, Last
 from checkpointers.postgres.schema import SCHEMA
 from checkpointers.rules import END, PAGE, lease_lost, limited, paged, tell, unknown_before
-from flowfn.errors import DatabaseUnreachable, SaverError
+from flowfn.errors import DatabaseLocked, DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
@@ -203,13 +203,25 @@ class PostgresSaver(CheckpointSaver):
         try:
             made = self._database.commit(work) if mine else []
         except DatabaseUnreachable as error:
-            return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
+            return [_alike(error) for _ in commits]
         except Exception as error:
             if len(commits) == 1:
                 return [error]
-            return [refusal for one in commits for refusal in self._write([one], wait=wait, again=again)]
+            return self._write_each(commits, again=again)
         kept = set(map(id, made))
         return [self._answer(commit, id(commit) in kept) for commit in commits]
+
+    def _write_each(self, commits: Sequence[Commit], *, again: bool) -> Refusals:
+        """Write commits one by one. Where two in a row have waited in vain for what another session locked, it is the
+        tables: the others needn't wait as long, each after the other, while no lease is pushed on."""
+        refusals: Refusals = []
+        for one in commits:
+            in_vain = [each for each in refusals[-2:] if isinstance(each, DatabaseLocked)]
+            if len(in_vain) == 2:
+                refusals.append(_alike(in_vain[-1]))
+            else:
+                refusals += self._write([one], wait=True, again=again)
+        return refusals
 
     def _answer(self, commit: Commit, kept: bool) -> Exception | None:
         """Tell whom it concerns that a commit is durable, or say why it isn't."""
@@ -294,3 +306,8 @@ class PostgresSaver(CheckpointSaver):
     def thread(self, thread: str) -> ThreadRow | None:
         rows = self._database.run(lambda db: postgres_reading.listing(db, 1, thread))
         return listed(*rows[0]) if rows else None
+
+
+def _alike(error: SaverError) -> SaverError:
+    """The same error, for another who gets it."""
+    return type(error)(str(error)).with_traceback(error.__traceback__)

@@ -691,6 +691,27 @@ def test_a_row_that_another_session_keeps_locked(postgres_url: str) -> None:
         put(saver, checkpoint("c2"), thread="t")
 
 
+def test_a_group_that_another_session_keeps_waiting_waits_no_more_than_a_few_times(
+    postgres_url: str, postgres_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the table is locked, each commit alone would wait as long, and meanwhile no lease is pushed on."""
+    tried: list[int] = []
+    send = postgres_sending.write
+
+    def write(db: Connection, commits: Any, heads: Any) -> Any:
+        tried.append(len(commits))
+        return send(db, commits, heads)
+
+    monkeypatch.setattr(postgres_sending, "write", write)
+    with open_saver(postgres_url, timeout=0.1) as saver, psycopg.connect(postgres_database.url) as other:
+        commits = [Commit(f"t{number}", items=[checkpoint("c1")]) for number in range(20)]
+        other.execute("LOCK TABLE flowfn.thread")
+        assert [type(refusal) for refusal in saver.commit(commits)] == [DatabaseLocked] * 20
+        other.rollback()
+        assert saver.commit(commits) == [None] * 20
+    assert tried == [20, 1, 1, 20]
+
+
 def test_what_could_not_be_given_back_is_given_back_by_the_next_beat(postgres_url: str) -> None:
     """Else nobody of another process of this machine would get the thread, as long as this one lives."""
     with open_saver(postgres_url, timeout=0.1) as saver:
