@@ -91,6 +91,8 @@ def _fields(cls: Any) -> Iterator[tuple[str, Any, Any]]:
     """Of each field the name, the default and the factory."""
     for name, field in (getattr(cls, "__pydantic_fields__", None) or {}).items():
         yield name, field.default, field.default_factory
+    for name, private in (getattr(cls, "__private_attributes__", None) or {}).items():
+        yield name, private.default, private.default_factory
     if "__pydantic_fields__" not in vars(cls) and hasattr(cls, "__dataclass_fields__"):
         yield from ((field.name, field.default, field.default_factory) for field in fields(cls))
     for field in getattr(cls, "__attrs_attrs__", ()):

@@ -98,6 +98,14 @@ def test_a_field_with_a_default_makes_no_other_call(versions: Versions, order: s
     assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
 
 
+@pytest.mark.parametrize("more", ["_b: int = 0", "_b: list = pydantic.PrivateAttr(default_factory=list)"])
+def test_a_private_attribute_of_a_model_is_a_field_as_well(versions: Versions, more: str) -> None:
+    """It has its default in what was made before."""
+    thread = versions.resumed(KINDS["model"], f"{KINDS['model']}    {more}\n")
+    assert versions.ran == ["load", "charge"] * 2
+    assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
+
+
 @pytest.mark.parametrize(
     ("field", "call"),
     [

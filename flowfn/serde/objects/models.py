@@ -57,6 +57,9 @@ def build_model(items: list[Any], names: Names) -> Any:
         for key, field in known.items():
             if key not in stored:
                 stored[key] = model_default(cls, key, field, stored)
+    declared = cls.__private_attributes__
+    if declared and (private is None or not declared.keys() <= private.keys()):
+        private = {**_private_defaults(declared, stored), **(private or {})}
     value = object.__new__(cls)
     _set(value, "__dict__", stored)
     _set(value, "__pydantic_fields_set__", set(fields_set))
@@ -70,6 +73,19 @@ def build_model(items: list[Any], names: Names) -> Any:
 
 _STATES = (dict, type(None))
 _set = object.__setattr__
+
+
+def _private_defaults(declared: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """What a new instance has in its private attributes, but for those that code of its own sets."""
+    found = {name: _private_default(attribute, stored) for name, attribute in declared.items()}
+    return {name: item for name, item in found.items() if not _undefined(item)}
+
+
+def _private_default(attribute: Any, stored: dict[str, Any]) -> Any:
+    factory = attribute.default_factory
+    if factory is None:
+        return attribute.get_default()
+    return factory(stored) if getattr(attribute, "default_factory_takes_validated_data", False) else factory()
 
 
 def model_default(cls: type, name: str, field: Any, stored: dict[str, Any]) -> Any:
