@@ -123,7 +123,7 @@ async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of
         before = run.checkpoint.id
         await run.fork(writes)
         if goes_back_to and command is not None and command.resume is not MISSING:
-            run.root.branches[run.checkpoint.id] = run.namespace, before
+            run.root.copies[run.checkpoint.id] = run.namespace, before
         _pass_breakpoints(run)
     tell_where_it_stands(run)
 

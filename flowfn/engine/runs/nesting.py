@@ -116,8 +116,8 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
     run.set_out()
     if chosen is not None:
         await run.fork()
-        if run.root.branches:
-            run.root.branches[run.checkpoint.id] = chosen
+        if run.root.copies:
+            run.root.copies[run.checkpoint.id] = chosen
     elif loaded is not None and _is_of_this_call(run):
         await run.settle_edits(loaded, commanded=False)
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
@@ -143,7 +143,7 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, tuple[str, str] | N
     journal = run.journal
     if journal is None:
         return None, None
-    namespace = _namespace_before(run) if run.root.branches else run.namespace
+    namespace = _namespace_before(run) if run.root.copies else run.namespace
     if _is_new(run) and namespace not in run.root.went_back:
         return None, None
     chosen, bound = run.root.went_back.pop(namespace, None), run.root.went_back.get("")
@@ -180,7 +180,7 @@ def _namespace_before(run: Run) -> str:
     assert run.parent is not None
     assert run.frame is not None
     call = run.frame.call
-    copied = run.root.branches.get(call.checkpoint)
+    copied = run.root.copies.get(call.checkpoint)
     if copied is None or run.remembers:
         return run.namespace
     around, checkpoint = copied

@@ -49,8 +49,8 @@ class Root:
         "_elapsed",
         "_when",
         "belated",
-        "branches",
         "control",
+        "copies",
         "fatal",
         "gone_on",
         "left",
@@ -91,7 +91,7 @@ class Root:
         """Where it is replayed dry, what that met; see `engine/replay/rehearsal.py`."""
         self.went_back: dict[str, str] = {}
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
-        self.branches: dict[str, tuple[str, str]] = {}
+        self.copies: dict[str, tuple[str, str]] = {}
         """Where it is answered at an older checkpoint: of each branch's first one, by its id, the namespace and the
         checkpoint that it is a copy of. Calls have other ids there, and what is nested in them other namespaces."""
         self.gone_on: set[str] = set()
