@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import ormsgpack
 
 from flowfn.ports import CheckpointRow
+from flowfn.sqlite.errors import Damaged
 
 ROOM = 1 << 32
 """How many values and writes a checkpoint has room for: the distance between the first keys of two."""
@@ -231,6 +232,18 @@ def _runs(changes: Mapping[str, Place | None], numbers: Mapping[str, int]) -> li
 
 
 def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place | None]:
+    """The places in a map.
+
+    Raises:
+        Damaged: it is none.
+    """
+    try:
+        return _places(data, names, key)
+    except (TypeError, ValueError, IndexError, StopIteration) as error:
+        raise Damaged("where its values are makes no sense") from error
+
+
+def _places(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place | None]:
     places: dict[str, Place | None] = {}
     parts = iter(ormsgpack.unpackb(data))
     for part in parts:

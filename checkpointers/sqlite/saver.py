@@ -28,7 +28,7 @@ from checkpointers.sqlite.values import Values
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.sqlite.database import Database, Fsync
-from flowfn.sqlite.errors import REFUSED, typed
+from flowfn.sqlite.errors import REFUSED, Damaged, damaged, typed
 
 
 class SqliteSaver(CheckpointSaver):
@@ -196,7 +196,7 @@ class SqliteSaver(CheckpointSaver):
             if trusting and isinstance(error, sqlite3.IntegrityError):
                 return self._write(commits, wait=True, trusting=False)
             if len(commits) == 1:
-                return [typed(error, self.path) if isinstance(error, REFUSED) else error]
+                return [_told(error, self.path)]
             return [refusal for one in commits for refusal in self._write([one], wait=True)]
         except BaseException:
             database.undo()
@@ -302,3 +302,10 @@ class SqliteSaver(CheckpointSaver):
         with self._database.reading() as db:
             rows = sqlite_threads.listing(db, 1, thread)
         return listed(*rows[0]) if rows else None
+
+
+def _told(error: Exception, path: str) -> Exception:
+    """What went wrong with a commit: an error that the database or its rows gave, as one of flowfn's."""
+    if isinstance(error, Damaged):
+        return damaged(error, path)
+    return typed(error, path) if isinstance(error, REFUSED) else error

@@ -74,7 +74,9 @@ def command(
     if as_json:
         print_json([asdict(run) for run in found])
     elif not found:
-        output().print("no runs to recover")
+        output().print(
+            in_line(f"no runs to recover in {place}" if isinstance(place, Path) else "no runs to recover")
+        )
     if any(run.status == "failed" for run in found):
         raise typer.Exit(FAILED)
 

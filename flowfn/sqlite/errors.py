@@ -81,10 +81,12 @@ def typed(error: sqlite3.Error | UnicodeEncodeError, path: str) -> SaverError:
 
 def damaged(error: Exception, path: str) -> CorruptDataError:
     """A new error that says of rows which can't be made sense of that the database at `path` is damaged."""
-    return CorruptDataError(
+    result = CorruptDataError(
         f"{path}: a row is not what flowfn writes ({error}). Check the file with "
         "`sqlite3 FILE 'PRAGMA integrity_check'`, and restore a copy."
     )
+    result.__cause__ = error
+    return result
 
 
 def cut_off(path: str, size: int, page: int) -> NotADatabase:

@@ -67,7 +67,7 @@ def test_a_killed_run_goes_on(flowfn: Any, shop: Path, monkeypatch: pytest.Monke
     assert flowfn("recover", "app.py").out == "dead  done\n"
     found = json.loads(flowfn("show", "dead", "--json").out)
     assert (found["status"], found["result"], found["report"]["reused"]) == ("done", 3, 1)
-    assert flowfn("recover", "app.py").out == "no runs to recover\n"
+    assert flowfn("recover", "app.py").out == "no runs to recover in runs.db\n"
 
 
 def test_one_run_s_failure_is_its_own(
@@ -103,7 +103,7 @@ def test_runs_of_a_workflow_that_is_not_there(flowfn: Any, shop: Path) -> None:
     """They are told of, and left: another script's, or of a function that was renamed."""
     edit(shop, "def doomed", "def renamed")
     ran = flowfn("recover", "app.py")
-    assert (ran.code, ran.out) == (0, "no runs to recover\n")
+    assert (ran.code, ran.out) == (0, "no runs to recover in runs.db\n")
     assert ran.err == "flowfn: 1 run left of 'app.doomed', which isn't in app.py\n"
     assert json.loads(flowfn("show", "dead", "--json").out)["status"] == "killed"
 

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from checkpointers import SqliteSaver
+from checkpointers.conformance.rows import checkpoint, put
 from flowfn import CorruptDataError, FlowError, NotADatabase, Workflow, entrypoint, task
+from flowfn.ports import Commit
 
 COPIES = 40
 PAGE = 4096
@@ -110,6 +112,21 @@ def test_a_file_that_is_no_database_is_told_as_such(tmp_path: Path) -> None:
     text.write_text("dear diary, " * 100)
     with pytest.raises(NotADatabase, match=r"notes\.db: file is not a database"):
         SqliteSaver(text)
+
+
+def test_a_commit_that_meets_such_a_row_is_told_so(tmp_path: Path) -> None:
+    """As who reads is; its cause is kept as well."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path) as saver:
+        put(saver, checkpoint("c1"), thread="t")
+        saver._database._connected().writer.execute(
+            "UPDATE checkpoint SET channels = zeroblob(length(channels))"
+        )
+    with SqliteSaver(path) as saver:
+        (refusal,) = saver.commit([Commit("t", items=[checkpoint("c2")._replace(parent="c1")])])
+        assert type(refusal) is CorruptDataError
+        assert "runs.db: a row is not what flowfn writes (where its values are makes no sense" in str(refusal)
+        assert refusal.__cause__ is not None
 
 
 def test_rows_that_make_no_sense_are_told_as_damage(file: Path, tmp_path: Path) -> None:
