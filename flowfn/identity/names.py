@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import re
 import sys
+import typing
 from collections.abc import Mapping
 from typing import Any
 
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
 
-__all__ = ["has_its_name", "named", "qualified_name"]
+__all__ = ["ALIAS", "has_its_name", "named", "qualified_name"]
+
+ALIAS: Any = getattr(typing, "TypeAliasType", ())
+"""What a `type` statement makes, since Python 3.12."""
 
 _INLINED = re.compile(r"<(?:list|set|dict)comp>\.")
 """What Python before 3.12 has in the names of functions made in a comprehension: a run outlives an upgrade."""
@@ -23,6 +27,8 @@ def qualified_name(obj: Any) -> str:
     """Module and qualified name of a function, method, class or module; of anything else, its type's."""
     qualname = getattr(obj, "__qualname__", None)
     if not isinstance(qualname, str):
+        if isinstance(obj, ALIAS):
+            return f"{_module_name(obj.__module__)}.{obj.__name__}"
         if isinstance(obj, type(sys)):
             return _module_name(obj.__name__)
         return qualified_name(type(obj))

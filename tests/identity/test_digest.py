@@ -603,6 +603,14 @@ class TestExact:
         assert len({of(value).exact for value in values}) == len(values)
         assert [value for value in values if of(value).weak] == []
 
+    @pytest.mark.skipif(sys.version_info < (3, 12), reason="`type` statements came with Python 3.12")
+    def test_the_name_of_a_type_counts_by_itself(self) -> None:
+        """`type Cat = …` and `type Dog = …` are two arguments."""
+        namespace: dict[str, Any] = {"__name__": __name__}
+        exec("type Cat = dict[str, int]\ntype Dog = dict[str, int]", namespace)
+        assert of(namespace["Cat"]).exact != of(namespace["Dog"]).exact
+        assert not of(namespace["Cat"]).weak
+
     def test_what_only_its_making_tells_counts_by_that(self) -> None:
         """G2: two keys to sort by, two methods to call, two loggers; each is what it was made with, and stays so."""
         values = [

@@ -15,7 +15,7 @@ from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
-from flowfn.identity.names import has_its_name, qualified_name
+from flowfn.identity.names import ALIAS, has_its_name, qualified_name
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
@@ -135,5 +135,6 @@ CALLABLES: dict[type, Form] = {
     types.MethodDescriptorType: by_name,
     types.ClassMethodDescriptorType: by_name,
     types.ModuleType: by_name,
+    **({ALIAS: by_name} if ALIAS else {}),
 }
 """By the exact type."""
