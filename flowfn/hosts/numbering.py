@@ -4,12 +4,13 @@ Rule: a branch is told by the branch that made it, and by how many tasks that on
 long and whatever has ended meanwhile. So tasks are counted as they are made, by the loop's task factory, while a run is
 under way there. What a library runs in a task isn't counted, as it may make others each time. A task of its own around
 code of the project's (of a task group of anyio's), and one that another factory made, is told by its name and what it
-runs.
+runs; so is that of a project that is installed where libraries are.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections import Counter
 from collections.abc import Coroutine
@@ -24,7 +25,6 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from flowfn.context import current_frame
-from flowfn.python.project import is_own_module
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 Task = asyncio.Task[Any]
 
-_OURS = ("asyncio.", "flowfn.")
-"""Whose tasks are never a project's; told without a look at files."""
+_OURS = ("flowfn.", "graph_compat.", "checkpointers.")
+_INSTALLED = tuple(os.sep.join(("", folder, "")) for folder in ("site-packages", "dist-packages"))
+_PYTHONS = os.path.join(os.path.dirname(os.__file__), "")
+"""Where code is a library's. Told by texts alone: to look at files would block the loop."""
 
 _HASHED = 1 << 32
 """Above all numbers that are counts."""
@@ -61,7 +63,8 @@ class TaskCounter:
     def _make(self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> Any:
         context = options.get("context")
         frame = current_frame.get() if context is None else context.get(current_frame)
-        if frame is None or not _is_of_project(coro):
+        begins = getattr(coro, "cr_frame", None)
+        if frame is None or begins is None or _is_of_a_library(begins):
             return _Task(coro, loop=loop, **options)
         numbers = numbers_of(frame)
         number = numbers.next()
@@ -74,10 +77,13 @@ class TaskCounter:
         return task
 
 
-def _is_of_project(coro: Any) -> bool:
-    frame = getattr(coro, "cr_frame", None)
-    name = "" if frame is None else frame.f_globals.get("__name__", "")
-    return bool(name) and not name.startswith(_OURS) and is_own_module(name)
+def _is_of_a_library(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    return (
+        file.startswith(_PYTHONS)
+        or any(folder in file for folder in _INSTALLED)
+        or str(frame.f_globals.get("__name__", "")).startswith(_OURS)
+    )
 
 
 class _NamedTask(Task):
@@ -164,14 +170,14 @@ _ATOMS = (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decim
 
 
 def _said(task: Task) -> str:
-    """What tells the running task from others of its frame: its name, unless that is a number, and the first of the
-    project's functions in it, with those of its arguments that can't change."""
+    """What tells the running task from others of its frame: its name, unless that is a number, and the first function
+    in it that isn't a library's, with those of its arguments that can't change."""
     name = "" if task.get_name().startswith("Task-") else task.get_name()
     began = getattr(task.get_coro(), "cr_frame", None)
     first, each = began, sys._getframe()
     while each is not began and each.f_back is not None:
         each = each.f_back
-        first = each if is_own_module(each.f_globals.get("__name__", "")) else first
+        first = first if _is_of_a_library(each) else each
     if first is None:
         return name
     code = first.f_code
