@@ -118,6 +118,18 @@ def logged(function: Any) -> Any:
     return wrapper
 
 
+@pytest.mark.parametrize("put_on", [True, False], ids=["put on", "taken off"])
+def test_a_decorator_moves_no_value(world: World, put_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G9: whether the helper that makes one has a decorator, or had one, is nothing to its place."""
+    seen.clear()
+    before, after = (helped, logged(helped)) if put_on else (logged(helped), helped)
+    monkeypatch.setattr(sys.modules[__name__], "helped", before)
+    world.invoke(world.entrypoint(name="wf")(original), thread_id="t")
+    monkeypatch.setattr(sys.modules[__name__], "helped", after)
+    world.resume(world.entrypoint(name="wf")(original), "yes", "t")
+    assert seen[0] == seen[1]
+
+
 @logged
 def decorated() -> Any:
     return helped()

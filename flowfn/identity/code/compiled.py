@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import CodeType
 
 __all__ = [
+    "VARARGS",
     "VARKEYWORDS",
     "all_code",
     "all_names",
@@ -36,11 +37,11 @@ def all_code(code: CodeType) -> Iterator[CodeType]:
 
 def parameters_of(code: CodeType) -> list[str]:
     """The names of a function's parameters, in the order of its variables; `*args` and `**kwargs` come last."""
-    variadic = bool(code.co_flags & _VARARGS) + bool(code.co_flags & VARKEYWORDS)
+    variadic = bool(code.co_flags & VARARGS) + bool(code.co_flags & VARKEYWORDS)
     return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + variadic])
 
 
-_VARARGS, VARKEYWORDS = 0x04, 0x08
+VARARGS, VARKEYWORDS = 0x04, 0x08
 """The flags of code that takes `*args` and `**kwargs`."""
 
 

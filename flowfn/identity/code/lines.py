@@ -2,8 +2,8 @@
 
 Rule: a call without arguments (`flowfn.uuid4()`) is told from others by the lines that lead to it, from its own out to
 the function that it is recorded under. What is inserted around a line, or moved, changes it as little as the version of
-Python, so that a comprehension is part of the code around it. Lines of libraries, such as a decorator's, don't count,
-nor does the name of that function.
+Python, so that a comprehension is part of the code around it. Lines of libraries don't count, nor do those on which a
+decorator calls what it is around, nor does the name of that function.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hashlib import sha256
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from flowfn.identity.code.compiled import all_code, code_inside
+from flowfn.identity.code.compiled import VARARGS, VARKEYWORDS, all_code, code_inside
 from flowfn.identity.code.fingerprint import reached
 from flowfn.identity.code.unwrapping import code_of, unwrapped
 from flowfn.python.project import is_own_module
@@ -48,7 +48,8 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
             each = each.f_back
             continue
         if is_own_module(each.f_globals.get("__name__", "")):
-            found.append(_lines(each.f_code, each.f_code is not outermost).get(line, b""))
+            if not found or each.f_code is outermost or not _passes_on(each.f_code):
+                found.append(_lines(each.f_code, each.f_code is not outermost).get(line, b""))
         elif library is None:
             library = len(found)
         line = None
@@ -56,6 +57,12 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
             return found
         each = each.f_back
     return found[:library]
+
+
+def _passes_on(code: CodeType) -> bool:
+    """Whether code is a decorator's, which calls what it captured with whatever it was given: it may be put on, or
+    taken off, and the call stands where it stood."""
+    return bool(code.co_freevars) and bool(code.co_flags & (VARARGS | VARKEYWORDS))
 
 
 def body_of(function: Any) -> CodeType | None:
