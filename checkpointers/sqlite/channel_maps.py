@@ -237,31 +237,27 @@ def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place 
     Raises:
         Damaged: it is none.
     """
+    places: dict[str, Place | None] = {}
     try:
-        return _places(data, names, key)
+        parts = iter(ormsgpack.unpackb(data))
+        for part in parts:
+            count = 1
+            if isinstance(part, int) and part < 0:
+                count, part = -part, next(parts)
+            version = next(parts)
+            ago = None if version is None else next(parts)
+            name = names[part] if isinstance(part, int) else part
+            if ago is None or isinstance(ago, bytes):
+                places[name] = None if version is None else (version,) if ago is None else (version, ago)
+                continue
+            at = (key - ago) * ROOM + next(parts)
+            places[name] = version, at
+            if count > 1:
+                step = next(parts)
+                for nth in range(1, count):
+                    places[names[part + nth]] = version, at + nth * step
     except (TypeError, ValueError, IndexError, StopIteration) as error:
         raise Damaged("where its values are makes no sense") from error
-
-
-def _places(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place | None]:
-    places: dict[str, Place | None] = {}
-    parts = iter(ormsgpack.unpackb(data))
-    for part in parts:
-        count = 1
-        if isinstance(part, int) and part < 0:
-            count, part = -part, next(parts)
-        version = next(parts)
-        ago = None if version is None else next(parts)
-        name = names[part] if isinstance(part, int) else part
-        if ago is None or isinstance(ago, bytes):
-            places[name] = None if version is None else (version,) if ago is None else (version, ago)
-            continue
-        at = (key - ago) * ROOM + next(parts)
-        places[name] = version, at
-        if count > 1:
-            step = next(parts)
-            for nth in range(1, count):
-                places[names[part + nth]] = version, at + nth * step
     return places
 
 
