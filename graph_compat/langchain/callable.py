@@ -123,6 +123,7 @@ class RunnableCallable(Runnable[Any, Any]):
         named = {**self.kwargs, **named, **given}
         missing = tuple(want for want in wanted if want.name not in named)
         if any(want.name == "config" for want in missing):
+            # As a plain function of a node, it isn't told of a limit that nobody said.
             named["config"] = {
                 key: value
                 for key, value in config.items()

@@ -325,6 +325,33 @@ def test_branches_get_their_own_values_however_they_were_made(split: Any) -> Non
     assert sorted(booked) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("own", [None, lambda loop, coro, **more: asyncio.Task(coro, loop=loop, **more)])
+def test_a_loop_has_the_task_factory_that_it_had(own: Any) -> None:
+    """What counts tasks while a run is under way takes nobody's place, leaves with it, and takes no task's name."""
+
+    @entrypoint
+    async def wf() -> str:
+        async def branch() -> str:
+            current = asyncio.current_task()
+            assert current is not None
+            return current.get_name()
+
+        return await asyncio.create_task(branch())
+
+    async def main() -> tuple[str, Any, Any]:
+        loop = asyncio.get_running_loop()
+        loop.set_task_factory(own)
+        return (
+            await wf.ainvoke(),
+            loop.get_task_factory(),
+            await asyncio.create_task(asyncio.sleep(0, "after")),
+        )
+
+    name, factory, after = asyncio.run(main())
+    assert (factory, after) == (own, "after")
+    assert own is not None or name.startswith("Task-")
+
+
 @pytest.mark.parametrize("name", MAKERS)
 def test_another_run_sees_another_value(world: World, name: str) -> None:
     """What is recorded belongs to one run."""
