@@ -1,8 +1,9 @@
 """Which branch of a frame's code makes a call: a number that is the same on every attempt.
 
 Rule: a branch is told by the branch that made it, and by how many tasks that one had made before, whatever takes how
-long and whatever has ended meanwhile. So tasks are counted as they are made, by the loop's task factory, while a run is
-under way there. What a library runs in a task isn't counted, as it may make others each time. A task of its own around
+long and whatever has ended meanwhile. So tasks are counted as they are made, by the loop's task factory, while a run
+is under way there. `asyncio.as_completed` makes them in the order of a set, so the order counts in which it was given
+what it runs. What a library runs in a task isn't counted, as it may make others each time. A task of its own around
 code of the project's (of a task group of anyio's), and one that another factory made, is told by its name and what it
 runs; so is that of a project that is installed where libraries are.
 """
@@ -13,21 +14,21 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine, Iterable, Set
 from contextlib import suppress
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from flowfn.context import current_frame
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CoroutineType, FrameType
 
     from flowfn.engine.calls.frame import Frame
 
@@ -37,6 +38,9 @@ _OURS = ("flowfn.", "graph_compat.", "checkpointers.")
 _INSTALLED = tuple(os.sep.join(("", folder, "")) for folder in ("site-packages", "dist-packages"))
 _PYTHONS = os.path.join(os.path.dirname(os.__file__), "")
 """Where code is a library's. Told by texts alone: to look at files would block the loop."""
+
+_ASYNCIO = os.path.join(os.path.dirname(asyncio.__file__), "")
+_AS_COMPLETED = asyncio.as_completed.__code__
 
 _HASHED = 1 << 32
 """Above all numbers that are counts."""
@@ -63,11 +67,10 @@ class TaskCounter:
     def _make(self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> Any:
         context = options.get("context")
         frame = current_frame.get() if context is None else context.get(current_frame)
-        begins = getattr(coro, "cr_frame", None)
-        if frame is None or begins is None or _is_of_a_library(begins):
+        if frame is None or not _counts(coro):
             return _Task(coro, loop=loop, **options)
         numbers = numbers_of(frame)
-        number = numbers.next()
+        number = numbers.number(coro, _together())
         numbers.starting.append(number)
         try:
             task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
@@ -75,6 +78,22 @@ class TaskCounter:
             numbers.starting.pop()
         numbers.given[task] = number
         return task
+
+
+def _counts(coro: Any) -> TypeGuard[CoroutineType[Any, Any, Any]]:
+    begins = getattr(coro, "cr_frame", None)
+    return begins is not None and not _is_of_a_library(begins)
+
+
+def _together() -> Iterable[Any] | None:
+    """What `asyncio.as_completed` was given, if that makes the task; None otherwise."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_ASYNCIO):
+        if frame.f_code is _AS_COMPLETED:
+            given: Iterable[Any] = frame.f_locals["fs"]
+            return given
+        frame = frame.f_back
+    return None
 
 
 def _is_of_a_library(frame: FrameType) -> bool:
@@ -109,6 +128,8 @@ class Numbers:
         """How many tasks each branch has made."""
         self._alike: Counter[str] = Counter()
         """How many branches ran the same, by what is said of it."""
+        self._ahead: WeakKeyDictionary[CoroutineType[Any, Any, Any], int] = WeakKeyDictionary()
+        """Those of coroutines whose tasks are still to be made."""
 
     def here(self) -> int:
         """The number of the branch that is running: 0 for what calls the frame's code."""
@@ -117,18 +138,27 @@ class Numbers:
             return 0
         number = self.given.get(task)
         if number is None:
-            self.given[task] = number = self.starting[-1] if self.starting else self._by_code(task)
+            self.given[task] = number = self.starting[-1] if self.starting else self._by_code(_said(task))
         return number
 
-    def next(self) -> int:
-        """The number of a task that is being made."""
+    def number(self, coro: CoroutineType[Any, Any, Any], together: Iterable[Any] | None) -> int:
+        """The number of a task that is being made; `together` is what else tasks are made of by the same call, which
+        makes them in an order of no meaning."""
+        if together is None:
+            return self._next()
+        if coro not in self._ahead and isinstance(together, Collection) and not isinstance(together, Set):
+            self._ahead.update((each, self._next()) for each in together if _counts(each))
+        ahead = self._ahead.pop(coro, None)
+        assert coro.cr_frame is not None  # it has yet to begin
+        return self._by_code(f"{self.here()}/{_called(coro.cr_frame)}") if ahead is None else ahead
+
+    def _next(self) -> int:
         maker = self.here()
         self._made[maker] += 1
         return self._made[maker] if maker == 0 else _hashed(f"{maker}/{self._made[maker]}")
 
-    def _by_code(self, task: Task) -> int:
-        """The number of a task that wasn't counted: by what it runs, and which of several alike it is."""
-        said = _said(task)
+    def _by_code(self, said: str) -> int:
+        """The number of a task that isn't counted: by what it runs, and which of several alike it is."""
         self._alike[said] += 1
         return _hashed(f"{said}\0{self._alike[said]}")
 
@@ -178,11 +208,14 @@ def _said(task: Task) -> str:
     while each is not began and each.f_back is not None:
         each = each.f_back
         first = first if _is_of_a_library(each) else each
-    if first is None:
-        return name
-    code = first.f_code
-    held = map(first.f_locals.get, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    return f"{name} {code.co_qualname}({', '.join(map(_shown, held))})"
+    return name if first is None else f"{name} {_called(first)}"
+
+
+def _called(frame: FrameType) -> str:
+    """A call of a function, with those of its arguments that can't change."""
+    code = frame.f_code
+    held = map(frame.f_locals.get, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    return f"{code.co_qualname}({', '.join(map(_shown, held))})"
 
 
 def _shown(value: Any) -> str:

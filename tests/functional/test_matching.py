@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from itertools import count
 from typing import Any
 
 import pytest
@@ -406,3 +407,37 @@ def test_a_branch_that_had_made_no_value_takes_no_other_ones(async_world: World)
     again = branches.attempt(None, first="a", dies="b")
     assert [again["b"][0], again["b"][2]] == [made["b"][0], made["b"][2]]
     assert len({again[name][place] for name in "ab" for place in (0, 2)}) == 4
+
+
+@pytest.mark.parametrize("given", [list, iter], ids=["all at once", "one by one"])
+def test_branches_that_begin_in_the_order_of_a_set_have_their_own_values(
+    async_world: World, given: Callable[[list[Any]], Any]
+) -> None:
+    """G2: `asyncio.as_completed` begins them so, which is the order of their addresses."""
+    names = [f"branch {number}" for number in range(30)]
+    made: dict[str, Any] = {}
+    attempts = count()
+
+    @async_world.task
+    async def roll() -> int:
+        async_world.ran.append(len(async_world.ran))
+        return len(async_world.ran)
+
+    async def branch(name: str) -> str:
+        made[name] = uuid4(), await roll()
+        return name
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        first = next(attempts) == 0
+        branches = {name: branch(name) for name in (names if first else reversed(names))}
+        done = [await each for each in asyncio.as_completed(given([branches[name] for name in names]))]
+        if first:
+            raise ConnectionError("lost")
+        return sorted(done)
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    before = made.copy()
+    assert async_world.invoke(wf, None, thread_id="t") == sorted(names)
+    assert (made, len(async_world.ran)) == (before, len(names))
