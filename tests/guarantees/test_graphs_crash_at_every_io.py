@@ -374,6 +374,47 @@ def test_a_graph_whose_process_dies_again_and_again_gets_there(disk: Any, caller
     check(job, state, f"after {lives} deaths")
 
 
+def asking_inside(world: World, saver: Saver) -> Any:
+    """A graph in a graph in a graph: the innermost has a step, and then asks."""
+    nodes = Nodes(world, on_loop=False)
+    inner = StateGraph(State).add_node("before", nodes.plain("inside", "before"))
+    inner.add_node("asks", lambda state: {"answers": [interrupt("which?")]})
+    middle = StateGraph(State).add_node(
+        "inner", inner.add_edge(START, "before").add_edge("before", "asks").compile()
+    )
+    outer = StateGraph(State).add_node("middle", middle.add_edge(START, "inner").compile())
+    compiled = outer.add_edge(START, "middle").compile()
+    compiled.checkpointer = saver
+    return compiled
+
+
+def test_who_goes_back_inside_is_there_or_where_it_was(disk: Any) -> None:
+    """G1: whichever I/O a process dies at that goes back in a nested graph, nothing in there begins anew."""
+    for dies_at in count(1):
+        place, world = disk(), World()
+        first = place.open()
+        program = asking_inside(world, first)
+        program.invoke({"n": 0, "outside": {}, "inside": {}, "answers": []}, thread_id=THREAD)
+        waiting = program.get_state(thread_id=THREAD, subgraphs=True).tasks[0].state.tasks[0].state.config
+        program.invoke(Command(resume="one"), thread_id=THREAD)
+        saver = DyingSaver(first, world.was_committed, at(dies_at, "before"))
+        with suppress(Crash):
+            asking_inside(world, saver).invoke(Command(resume="another"), waiting)
+        first.abandon()
+        next_one = place.open()
+        again = asking_inside(world, next_one)
+        again.invoke(None, thread_id=THREAD)
+        state = again.get_state(thread_id=THREAD)
+        next_one.abandon()
+        assert state.values["answers"] in ([["one"], ["another"]] if not state.next else [[]]), (
+            f"died at I/O {dies_at}"
+        )
+        assert world.executed == ["before"], f"died at I/O {dies_at}"
+        if not saver.dead:
+            break
+    assert dies_at > 3
+
+
 def test_no_update_is_streamed_before_it_is_recorded(disk: Any) -> None:
     """G1: whichever I/O a process dies at, what its stream had shown doesn't run again."""
     given: Any = {"n": 3, "outside": {}, "inside": {}, "answers": []}

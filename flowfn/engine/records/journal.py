@@ -44,6 +44,10 @@ _NUMBERS = 1 << 62
 """More than a run has outcomes."""
 
 
+_NEXT = " "
+"""Of what is held until the next commit; no namespace is called so."""
+
+
 def _nobody(error: Exception) -> None:
     """No run has taken the journal up."""
 
@@ -285,6 +289,10 @@ class Journal:
         """
         self._held[namespace] = [*self._released([*closed, namespace]), *items]
 
+    def hold_until_next(self, items: Sequence[Item]) -> None:
+        """Have what is half of something committed with the next commit, wherever that is."""
+        self._held[_NEXT] = [*self._released([_NEXT]), *items]
+
     def begin(self, begin: Begin) -> None:
         """Name the run; goes with the next commit."""
         self._opening = begin, None
@@ -319,7 +327,7 @@ class Journal:
             SaverError: the backend could not.
         """
         if self._held:
-            some = [*closed, *(item.namespace for item in items)]
+            some = [_NEXT, *closed, *(item.namespace for item in items)]
             items = [*self._released([*self._held] if status is not None else some), *items]
         if self._backlog is not None:
             if status is None and not release:

@@ -101,6 +101,11 @@ class Root:
         self.belated: set[str] = set()
         """The places that made calls whose arguments had changed before they began."""
 
+    @property
+    def goes_back_inside(self) -> bool:
+        """Whether the caller goes back in runs inside these, which haven't done so yet."""
+        return any(self.went_back)
+
     def leave(self, calls: Iterable[Call]) -> None:
         """Note which of these calls go on upon a thread, though nobody waits for them any more."""
         for call in calls:

@@ -241,12 +241,21 @@ class Run:
         )
 
     async def fork(self, writes: Sequence[Write] = ()) -> None:
-        """Go on from an older checkpoint: a copy of it becomes the head; what was recorded there runs anew."""
+        """Go on from an older checkpoint: a copy of it becomes the head; what was recorded there runs anew.
+
+        Where runs inside it are to go back as well, they do so in the same commit: alone, it would begin them anew.
+        """
         before = self.checkpoint
         changes = amend(self.program, before, writes)
         after = advance(before, changes)
         log_dropped(self.program, changes, after)
-        await self.save(after, "fork")
+        if self.may_hold and self.root.goes_back_inside:
+            assert self.journal is not None
+            self.stamp(after, "fork")
+            self.journal.hold_until_next([self.row(after)])
+            self.stand_at(after)
+        else:
+            await self.save(after, "fork")
 
     def ahead(self) -> Checkpoint:
         """The checkpoint with what the finished tasks of the superstep under way have written."""
