@@ -25,6 +25,7 @@ from flowfn.options import check_option
 from flowfn.parameters import INJECTED, Parameters
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.python.cached_property import cached_property
+from flowfn.python.parametrised import note
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
@@ -276,6 +277,7 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
         **options,
     )
     check_options(definition)
+    note(_runs(target))
     return definition
 
 

@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.parameters": NOUNS,
     "flowfn.definition": NOUNS
     | {"flowfn.parameters", "flowfn.identity", "flowfn.doubt", "flowfn.options", "flowfn.config"}
-    | {"flowfn.policies"},
+    | {"flowfn.policies", "flowfn.python.parametrised"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
     "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.calls.call", "flowfn.pregel"},

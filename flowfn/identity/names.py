@@ -11,6 +11,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from flowfn.python.parametrised import origin_of
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
 
@@ -36,6 +37,8 @@ def qualified_name(obj: Any) -> str:
     if not isinstance(module, str):  # a method of a built-in type, or of an instance of one
         owner = getattr(obj, "__objclass__", None) or type(getattr(obj, "__self__", None))
         module = str(owner.__module__)
+    if "[" in qualname:
+        module = (origin_of(obj) or obj).__module__
     if module in MAIN:
         learn_from(obj)
     if "comp>" in qualname:

@@ -7,6 +7,7 @@ Rule: nothing here knows what a task or a workflow is.
 - Missing in the library: `cached_property` and `unlocked`, without a lock; `lazy`, imports when they are used;
   `beside`, imports that no event loop waits for; `recent`, what needn't be worked out again; `inbox`, a queue whose
   additions are told in their order.
-- Values: `plain`, under what subclasses override; `slots`, past the code of their classes; `unicode`, which strings are
-  text; `published`, one name for what the library keeps in other places from version to version.
+- Values: `plain`, under what subclasses override; `slots`, past the code of their classes; `parametrised`, which models
+  were given their types; `unicode`, which strings are text; `published`, one name for what the library keeps in other
+  places from version to version.
 """

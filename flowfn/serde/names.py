@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
+from flowfn.python.parametrised import origin_of, parametrised
 from flowfn.python.project import is_own_module
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
@@ -48,9 +49,12 @@ def reference(cls: type) -> str:
     """The name that a class is stored under: `module:Qualified.name`.
 
     The running script's classes carry the script's own module name, so that running it and
-    importing it agree.
+    importing it agree. A generic model that was given its types has the generic one's, if annotations name it.
     """
-    module = script() if cls.__module__ in MAIN else cls.__module__
+    module, origin = cls.__module__, origin_of(cls)
+    if origin is not None and parametrised(origin.__module__, cls.__qualname__) is cls:
+        module = origin.__module__
+    module = script() if module in MAIN else module
     return ":".join(published(module, cls.__qualname__))
 
 
@@ -80,11 +84,19 @@ def lookup(name: str) -> type | None:
     """The class of this name that is already there, or None."""
     module, _, qualname = name.partition(":")
     module, qualname = published(module, qualname)  # one that another Python wrote may not be
+    if "[" in qualname and (found := _annotated(module, qualname)) is not None:
+        return found
     for candidate in _candidates(module):
         found = _walk(candidate, qualname)
         if isinstance(found, type) and _agrees(found, module, qualname):
             return found
     return None
+
+
+def _annotated(module: str, qualname: str) -> type | None:
+    """The generic model that was given its types, if annotations name it so."""
+    places = (*MAIN, module) if module == script() else (module,)
+    return next((found for place in places if (found := parametrised(place, qualname)) is not None), None)
 
 
 def _agrees(cls: type, module: str, qualname: str) -> bool:
@@ -153,8 +165,7 @@ class Names:
 
 def made_by_code(cls: type) -> bool:
     """Whether it exists once code has run: made inside a function, or a pydantic model that was given its types."""
-    parametrised = getattr(cls, "__pydantic_generic_metadata__", None)
-    return "<locals>" in cls.__qualname__ or bool(parametrised and parametrised["origin"])
+    return "<locals>" in cls.__qualname__ or origin_of(cls) is not None
 
 
 class NamesOfThisProcess(Names):

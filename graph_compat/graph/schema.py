@@ -14,6 +14,7 @@ from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, 
 
 from flowfn.pregel import Selection
 from flowfn.python.cached_property import cached_property
+from flowfn.python.parametrised import note
 from flowfn.values import MISSING
 from graph_compat.channels import BinaryOperatorAggregate, DeltaChannel, LastValue
 from graph_compat.channels.base import BaseChannel
@@ -52,6 +53,7 @@ def read_schema(schema: Any) -> Schema:
     """
     if not has_fields(schema):
         return Schema(schema, {ROOT: _named(ROOT, _channel(schema))}, {}, None)
+    note(schema)
     channels: dict[str, AnyChannel] = {}
     managed: dict[str, type[ManagedValue[Any]]] = {}
     for name, hint in get_type_hints(schema, include_extras=True).items():

@@ -1,0 +1,136 @@
+"""Generic pydantic models that were given their types: the program's annotations name them, and nothing else does."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pydantic")
+
+MODELS = """
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+T = TypeVar("T")
+
+
+class Order(BaseModel):
+    number: int
+
+
+class Page(BaseModel, Generic[T]):
+    items: list[T]
+"""
+
+PROGRAM = """
+{future}
+import os
+import sys
+from dataclasses import dataclass
+
+import other
+from flowfn import entrypoint, task
+from models import Order, Page
+from pydantic import BaseModel
+
+
+class Answer(BaseModel):
+    page: Page[Order]
+
+
+@dataclass
+class Kept:
+    page: "Page[Order]"
+
+
+@task
+def load(number) -> {annotation}:
+    print("load")
+    page = Page[Order](items=[Order(number=number)])
+    return {result}
+
+
+@entrypoint(checkpointer="runs.db")
+def wf() -> int:
+    found = load(7).result()
+    if "dies" in sys.argv:
+        os._exit(9)
+    return {read}.items[0].number
+
+
+if __name__ == "__main__":
+    print(wf())
+"""
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs a program in a process of its own, in one folder."""
+
+    def started(*words: str, other: str = "", **parts: str) -> "subprocess.CompletedProcess[str]":
+        (tmp_path / "models.py").write_text(MODELS)
+        (tmp_path / "other.py").write_text(other)
+        (tmp_path / "app.py").write_text(PROGRAM.format(**parts))
+        return subprocess.run(
+            [sys.executable, "app.py", *words], cwd=tmp_path, capture_output=True, text=True
+        )
+
+    return started
+
+
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations"], ids=["read", "text"])
+@pytest.mark.parametrize(
+    ("annotation", "result", "read"),
+    [
+        ("Page[Order]", "page", "found"),
+        ("list[Page[Order]]", "[page]", "found[0]"),
+        ("Answer", "Answer(page=page)", "found.page"),
+        ("Kept", "Kept(page)", "found.page"),
+    ],
+)
+def test_a_model_that_an_annotation_names_is_restored(
+    run: Run, future: str, annotation: str, result: str, read: str
+) -> None:
+    """G1: by a process that hasn't made it, wherever annotations name it and however they are kept."""
+    parts = {"future": future, "annotation": annotation, "result": result, "read": read}
+    died = run("dies", **parts)
+    assert (died.returncode, died.stdout) == (9, "load\n")
+    again = run(**parts)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+def test_it_has_one_name_whoever_made_it_first(run: Run) -> None:
+    """G1: what pydantic says of its module depends on that."""
+    parts = {"future": "", "annotation": "Page[Order]", "result": "page", "read": "found"}
+    assert run("dies", **parts).stdout == "load\n"
+    by_a_function = "from models import *\ndef make(): return Page[Order]\nkept = make()"
+    again = run(other=by_a_function, **parts)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "other", "because"),
+    [
+        ("object", "", "is made by whoever asks for it"),
+        (
+            "Page[Order]",
+            "import models\nfrom flowfn import task\nclass Order(models.Order): pass\n"
+            "@task\ndef also() -> models.Page[Order]: ...\ndef g(): return models.Page[models.Order]\ng()",
+            "is made by whoever asks for it",
+        ),
+    ],
+    ids=["named nowhere", "two of one name"],
+)
+def test_a_model_that_may_not_be_found_again_is_refused(
+    run: Run, annotation: str, other: str, because: str
+) -> None:
+    """Section 4.5: before it is stored, not when a resumed run can't go on."""
+    ended = run(future="", annotation=annotation, result="page", read="found", other=other)
+    assert ended.returncode == 1
+    assert "SerializationError" in ended.stderr
+    assert because in ended.stderr
