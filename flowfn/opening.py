@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from flowfn.errors import InvalidInput
 from flowfn.python.folder import from_here
@@ -22,6 +22,11 @@ T = TypeVar("T")
 def is_open(opened: object) -> bool:
     """Whether what was opened can still be used: it isn't `closed`, nor is its file `gone`."""
     return not (getattr(opened, "closed", False) or getattr(opened, "gone", False))
+
+
+def is_place(target: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether it is a path or a URL, to be opened. What can be called as well is a mock, which has every method."""
+    return isinstance(target, str) or (isinstance(target, os.PathLike) and not callable(target))
 
 
 def is_relative(target: str | os.PathLike[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from flowfn.caching.memory import PROCESS, MemoryCache
 from flowfn.definition import Definition
 from flowfn.errors import InvalidInput
-from flowfn.opening import Opened
+from flowfn.opening import Opened, is_place
 from flowfn.policies import CachePolicy
 from flowfn.python.folder import from_here
 from flowfn.values import MISSING
@@ -34,7 +34,7 @@ def open_cache(target: Any) -> Any:
     Raises:
         InvalidInput: it is no cache, or a URL that names none.
     """
-    if not isinstance(target, str | os.PathLike):
+    if not is_place(target):
         return checked(target)
     text = os.fspath(target)
     scheme, separator, rest = text.partition("://")
@@ -55,7 +55,7 @@ def checked(cache: Any) -> Any:
     Raises:
         InvalidInput: it is neither.
     """
-    named = isinstance(cache, str | os.PathLike)
+    named = is_place(cache)
     if named or all(callable(getattr(cache, name, None)) for name in ("get", "set", "clear")):
         return cache
     expected = "Write cache_policy= for it." if isinstance(cache, CachePolicy) else _EXPECTED

@@ -14,7 +14,7 @@ from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.lead import Ending, lead
 from flowfn.engine.runs.run import Run
 from flowfn.engine.settings import Settings
-from flowfn.opening import is_open, is_relative
+from flowfn.opening import is_open, is_place, is_relative
 from flowfn.ports import Saver
 from flowfn.pregel.program import Program
 from flowfn.python.cached_property import cached_property
@@ -93,11 +93,11 @@ class Setup:
     def ready(self) -> Settings:
         """The settings with the store and the cache opened, once: `memory://` lives as long as its workflow."""
         settings = self.settings
-        if isinstance(settings.store, str | os.PathLike):
+        if is_place(settings.store):
             from flowfn.stores.opening import open_store
 
             settings = replace(settings, store=open_store(settings.store))
-        if isinstance(settings.cache, str | os.PathLike):
+        if is_place(settings.cache):
             from flowfn.caching.opening import open_cache
 
             settings = replace(settings, cache=open_cache(settings.cache))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from typing import Any
 
-from flowfn.opening import Databases, Opened
+from flowfn.opening import Databases, Opened, is_place
 from flowfn.stores.memory import InMemoryStore
 from flowfn.stores.store import Store
 
@@ -22,7 +21,7 @@ def open_store(target: Any) -> Any:
     Raises:
         InvalidInput: a URL that names no store.
     """
-    return _databases.open(target) if isinstance(target, str | os.PathLike) else target
+    return _databases.open(target) if is_place(target) else target
 
 
 def _sqlite(path: str) -> Store:

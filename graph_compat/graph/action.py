@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from flowfn.python.cached_property import cached_property
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain import is_loaded
+from graph_compat.langchain import is_loaded, is_of_langchain
 from graph_compat.langchain.invoking import (
     aadded_up,
     added_up,
@@ -70,7 +70,7 @@ class Action:
     @property
     def told(self) -> str | None:
         """The name by which callbacks are told of a branch; None for a runnable, which tells of itself, or doesn't."""
-        return None if _is_runnable(self.source) else self.name
+        return None if is_runnable(self.source) else self.name
 
     @property
     def nested(self) -> Literal["anew", "remembering"] | None:
@@ -100,7 +100,7 @@ def action_of(source: Any, name: str) -> Action:
     """
     if isinstance(source, Workflow) and isinstance(source, Nested):
         return Action(source, name, source.as_node, source.as_node_on_loop)
-    if _is_runnable(source):
+    if is_runnable(source):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
     if isinstance(source, dict) and is_loaded():
         return action_of(parallel(source), name)
@@ -129,7 +129,7 @@ def router_of(source: Any, name: str) -> Action:
     Raises:
         TypeError: it can be neither called nor invoked.
     """
-    if _is_runnable(source) and not isinstance(source, Workflow):
+    if is_runnable(source) and not isinstance(source, Workflow):
         return Action(source, name, partial(_ask, source), partial(_aask, source))
     return action_of(source, name)
 
@@ -145,14 +145,18 @@ def immediate(source: Any, name: str, function: Form) -> Action:
 
 def name_of(source: Any) -> str | None:
     """The name that an action goes by where its author gives none."""
-    if hasattr(source, "get_name") and hasattr(source, "invoke"):
+    if hasattr(source, "get_name") and is_runnable(source):
         return str(source.get_name())
     name = getattr(source, "__name__", None)
     return str(name) if name is not None else type(source).__name__ if callable(source) else None
 
 
-def _is_runnable(source: Any) -> bool:
-    return hasattr(source, "invoke") and hasattr(source, "ainvoke")
+def is_runnable(source: Any) -> bool:
+    """Whether it is asked by `invoke`: a graph, or LangChain's, or what can't be called. What can is called, whatever
+    else it has: a mock has all."""
+    if not (hasattr(source, "invoke") and hasattr(source, "ainvoke")):
+        return False
+    return not callable(source) or isinstance(source, Workflow) or is_of_langchain(source)
 
 
 def _ask(source: Any, state: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from graph_compat.graph.action import Action
+from graph_compat.graph.action import Action, is_runnable
 from graph_compat.injection import wanted_by
 from graph_compat.langchain import is_installed
 
@@ -16,7 +16,7 @@ from graph_compat.langchain import is_installed
 def bound(action: Action) -> Any:
     """The runnable or the graph that an author gave; a function as a runnable, where LangChain is installed."""
     source = action.source
-    if hasattr(source, "invoke") and hasattr(source, "ainvoke"):
+    if is_runnable(source):
         return source
     if source is None:  # the hidden node takes the input as it is
         action = Action(action.blocking, action.name, action.blocking, None)

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from flowfn.pregel.ways import edge
 from flowfn.values import Send, Write
 from graph_compat.constants import END, START
-from graph_compat.graph.action import Action
+from graph_compat.graph.action import Action, is_runnable
 from graph_compat.graph.bound import bound
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import sent
@@ -76,7 +76,7 @@ def annotated(path: Any) -> Any:
 
     One that is bound to a configuration, which hands attributes of it on, has no function of its own.
     """
-    if not hasattr(path, "invoke"):
+    if not is_runnable(path):
         return path
     own = getattr(path, "__dict__", {})
     return own.get("func") or own.get("afunc") or path

@@ -47,6 +47,12 @@ def is_loaded() -> bool:
     return "langchain_core.runnables.config" in sys.modules
 
 
+def is_of_langchain(value: Any) -> bool:
+    """Whether it is one of LangChain's runnables."""
+    base = sys.modules.get("langchain_core.runnables.base")
+    return base is not None and isinstance(value, base.Runnable)
+
+
 _run_id: ContextVar[UUID | None] = ContextVar("graph_compat.run_id", default=None)
 
 

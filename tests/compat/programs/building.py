@@ -6,6 +6,7 @@ import logging
 import pickle
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Literal
+from unittest.mock import MagicMock
 
 from langchain_core.runnables import AddableDict, RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
@@ -62,6 +63,29 @@ async def kinds_of_callables(t: Trace) -> None:
     builder.add_node("method", Speaker().method)
     builder.add_node("instance", Speaker())
     await t.invoke(edges(builder, ". partial method instance .").compile(), {"x": []})
+
+
+class Asker:
+    """What a project's own code invokes, in its own way, and a graph calls."""
+
+    def invoke(self, question: str, style: str = "plain") -> str:
+        return f"{style} {question}"
+
+    async def ainvoke(self, question: str) -> str:
+        return self.invoke(question)
+
+    def __call__(self, state: State) -> Any:
+        return {"x": [self.invoke("question")]} if len(state["x"]) < 2 else "end"
+
+
+async def callables_that_can_be_invoked(t: Trace) -> None:
+    """What can be called is called, as a node and as a router, whatever else it has: a mock has everything."""
+    for one in (Asker(), MagicMock(return_value={"x": ["mock"]})):
+        builder = nodes(t, StateGraph(State).add_node("one", one), end=first)
+        router = Asker() if isinstance(one, Asker) else MagicMock(return_value="end")
+        builder.add_edge(START, "one").add_conditional_edges("one", router, ["end"])
+        await t.invoke(builder.compile(store=MagicMock()), {"x": ["i"]})
+        t.note("called", (getattr(one, "called", None), getattr(router, "called", None)))
 
 
 async def generators_as_nodes(t: Trace) -> None:
