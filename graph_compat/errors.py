@@ -174,6 +174,16 @@ class _Asked(GraphInterrupt):
 _Asked.__name__ = _Asked.__qualname__ = "GraphInterrupt"
 
 
+class _Left(ParentCommand, Exception):
+    """A `ParentCommand` that has left the outermost graph: nothing is left there to swallow it, and it is an error."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ParentCommand, self.args
+
+
+_Left.__name__ = _Left.__qualname__ = "ParentCommand"
+
+
 def told_to_callbacks(error: BaseException) -> BaseException:
     """What ends a run, by the name that LangGraph has for it."""
     if type(error) is GraphInterrupt:
@@ -227,6 +237,7 @@ _TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
     ),
     TaskTimeout: timed_out,
     SaverRaised: lambda error: error.__cause__,
+    ParentCommand: lambda error: _Left(*error.args).with_traceback(error.__traceback__),
     InvalidUpdateError: _update,
     GraphRecursionError: lambda error: _with_page(error, ErrorCode.GRAPH_RECURSION_LIMIT),
 }

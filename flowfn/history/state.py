@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import RunConfig, located
 from flowfn.engine.ids import nested_namespace, node_scope
@@ -17,10 +17,7 @@ from flowfn.engine.replay.lost import log_command_refused
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.history.within import folded
 from flowfn.instance_ids import task_uuid
-from flowfn.ports import (
-    Loaded,
-    Saver,
-)
+from flowfn.ports import Loaded, Saver, WriteRow
 from flowfn.pregel.apply import Batch, advance, amend, apply
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
@@ -100,12 +97,21 @@ class RecordedCall:
         self.born = info.born if info is not None else 0
         self.order = record.index if record.finished else None
         self.calls = calls
-        self._record = record
+        self._record: Record | _Read = record
 
     @property
     def result(self) -> Any:
         """Its value, its error or its answer; None while it has none."""
         return self._record.value() if self._record.finished else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled has its value in it: what it would be read with stays in this process."""
+        read = _Read(self._record.outcome, self._record.finished, self.result)
+        return {name: getattr(self, name) for name in self.__slots__} | {"_record": read}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def __repr__(self) -> str:
         return f"<{self.name}({self.arguments}): {self.status}>"
@@ -120,6 +126,17 @@ class RecordedCall:
 
     def _key(self) -> tuple[Any, ...]:
         return (self.id, self.name, self.arguments, self.site, self.status, self._record.outcome, self.calls)
+
+
+class _Read(NamedTuple):
+    """A record whose value has been read."""
+
+    outcome: WriteRow | None
+    finished: bool
+    read: Any
+
+    def value(self) -> Any:
+        return self.read
 
 
 def _status(record: Record) -> str:

@@ -82,6 +82,8 @@ def _single(given: Any) -> list[Write]:
 
 def _input(given: Any) -> list[Write]:
     """What an input writes; of an object its fields, so that nothing depends on whether its class can be stored."""
+    if isinstance(given, dict) and type(given) is not dict:
+        given = dict(given)
     if not isinstance(given, dict | Command | Send) and (fields := fields_of(given)) is not None:
         given = dict(fields)
     return [Write(START, given)]

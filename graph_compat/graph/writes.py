@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from flowfn.futures import Future
 from flowfn.pregel.ways import edge
 from flowfn.python.cached_property import cached_property
 from flowfn.values import Command, Send, Write
@@ -88,7 +89,7 @@ class Writer:
         if isinstance(value, dict):
             keys = self.keys
             return [Write(key, item) for key, item in value.items() if key in keys]
-        found = fields_of(value)
+        found = None if isinstance(value, Future) else fields_of(value)
         if found is None:
             raise InvalidUpdateError(
                 create_error_message(

@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+import pickle
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from langgraph.cache.memory import InMemoryCache
 from langgraph.channels import DeltaChannel, EphemeralValue, LastValue, NamedBarrierValue, Topic
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config, get_store, get_stream_writer
+from langgraph.func import task
 from langgraph.graph import StateGraph, add_messages
 from langgraph.pregel import NodeBuilder, Pregel
 from langgraph.runtime import get_runtime
@@ -208,6 +210,36 @@ async def a_parent_command_of_a_root(t: Trace) -> None:
         await t.call(graph, "invoke", {"x": []})
     except errors.ParentCommand as error:
         t.note("args", error.args)
+
+
+async def a_parent_command_of_a_root_is_an_exception(t: Trace) -> None:
+    """Who catches exceptions catches it, `batch` and `gather` among them."""
+
+    def a(state: State) -> Any:
+        return Command(graph=Command.PARENT, goto="z")
+
+    graph = edges(nodes(t, StateGraph(State), a=a), ". a .").compile()
+    t.note("batch", await t.call(graph, "batch", [{"x": []}, {"x": []}], return_exceptions=True))
+    try:
+        await t.call(graph, "invoke", {"x": []})
+    except Exception as error:
+        again = pickle.loads(pickle.dumps(error))
+        t.note("caught", (type(error).__name__, isinstance(again, errors.ParentCommand)))
+
+
+async def a_future_that_a_node_forgot_to_wait_for(t: Trace) -> None:
+    """It is no update."""
+
+    @task
+    def work(state: State) -> Any:
+        return {"x": ["work"]}
+
+    for forgets in (work, lambda state: work(state)):
+        graph = edges(nodes(t, StateGraph(State), a=forgets), ". a .").compile()
+        try:
+            await t.call(graph, "invoke", {"x": []})
+        except errors.InvalidUpdateError as error:
+            t.note("refused", str(error)[:26])
 
 
 async def outside_of_a_graph(t: Trace) -> None:

@@ -1,12 +1,14 @@
 """State of a thread: get_state and get_state_history (behaviour of section 2.27)."""
 
+import copy
 import operator
+import pickle
 from typing import Annotated, TypedDict
 from uuid import UUID
 
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.func import entrypoint
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
@@ -47,6 +49,40 @@ async def state_without_saver(t):
     await t.state(graph, THREAD)
     await t.history(graph, THREAD)
     await t.update(graph, THREAD, {"x": ["u"]})
+
+
+async def a_state_that_is_pickled(t):
+    """It comes back equal, with what it waits for; so does a copy."""
+
+    @task
+    def fetched(x):
+        return [*x, "fetched"]
+
+    def asks(state):
+        return {"x": [*fetched(state["x"]).result(), interrupt("?")]}
+
+    graph = (
+        StateGraph(State).add_node("asks", asks).add_edge(START, "asks").compile(checkpointer=InMemorySaver())
+    )
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    state = graph.get_state(THREAD)
+    for again in (pickle.loads(pickle.dumps(state)), copy.deepcopy(state)):
+        t.note("again", (again == state, again.interrupts == state.interrupts, again.tasks[0].name))
+
+
+async def an_input_that_is_a_dict_of_ones_own(t):
+    """Its items are the input, for a graph inside as well, and its class isn't stored."""
+
+    class Attributes(dict):
+        __getattr__ = dict.__getitem__
+
+    inner = chain(t, "b").compile()
+
+    async def calls(state):
+        return {"x": (await t.call(inner, "invoke", Attributes(x=["in"])))["x"]}
+
+    graph = StateGraph(State).add_node("calls", t.node(calls)).add_edge(START, "calls")
+    await t.invoke(graph.compile(checkpointer=InMemorySaver()), Attributes(x=["i"]), THREAD)
 
 
 async def state_of_an_unknown_thread(t):
