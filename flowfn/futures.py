@@ -200,8 +200,7 @@ class Future(UnlockedFuture[R], Generic[R]):
             return self._result  # type: ignore[no-any-return]
         error = super().exception(0)
         assert error is not None
-        if isinstance(error, Suspended):
-            _tell()
+        _tell(error)
         try:
             raise error
         finally:
@@ -211,7 +210,10 @@ class Future(UnlockedFuture[R], Generic[R]):
         """The task's error, or None; waits as `result` does."""
         self.seen = True
         self.wait(timeout)
-        return super().exception(0)
+        error = super().exception(0)
+        if error is not None and not isinstance(error, Suspended):
+            _tell(error)
+        return error
 
     @property
     def failure(self) -> BaseException | None:
@@ -325,11 +327,15 @@ def _items(result: Any) -> Iterable[Any]:
     return result
 
 
-def _tell() -> None:
-    """Tell the frame of the code that looks at a suspended task's result."""
+def _tell(error: BaseException) -> None:
+    """Tell the frame of the code that is given an error, or that looks at a suspended task's result."""
     frame = current_frame.get()
-    if frame is not None:
+    if frame is None:
+        return
+    if isinstance(error, Suspended):
         frame.tell()
+    else:
+        frame.meet(error)
 
 
 @contextmanager

@@ -6,11 +6,11 @@ Rule: keys that the state doesn't have are dropped; `goto` adds to the node's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from flowfn.futures import Future
 from flowfn.pregel.ways import edge
 from flowfn.python.cached_property import cached_property
 from flowfn.values import Command, Send, Write

@@ -1,5 +1,6 @@
 """Failures: typed, with messages that say what to write, and a thread that can always be gone on with."""
 
+import asyncio
 import re
 import traceback
 from dataclasses import dataclass
@@ -480,6 +481,58 @@ def test_an_error_that_was_handled_by_a_call_that_failed_is_part_of_the_run(worl
         world.invoke(wf, thread_id="t")
     assert world.invoke(wf, None, thread_id="t") == "found"
     assert world.ran == ["fetch", "fall back", "fall back"]
+
+
+@pytest.mark.parametrize("acts", ["at once", "in a branch", "after its branches", "not at all"])
+def test_an_error_beside_one_of_the_code_is_part_of_the_run_if_it_was_acted_on(
+    async_world: World, acts: str
+) -> None:
+    """G1: what was done about it stands, and it isn't what ended the run; without a call in between, it may be."""
+    world, bugs = async_world, [True]
+
+    @world.task
+    async def charge() -> str:
+        if bugs:
+            raise ConnectionError("declined")
+        world.ran.append("charged")
+        return "paid"
+
+    @world.task
+    async def cancel() -> None:
+        world.ran.append("cancelled")
+
+    async def handled() -> str:
+        if acts != "not at all":
+            await cancel()
+        if bugs:
+            raise KeyError("a bug")
+        return "cancelled"
+
+    async def in_a_branch() -> str:
+        try:
+            return await charge()
+        except ConnectionError:
+            return await handled()
+
+    @world.entrypoint
+    async def wf() -> str:
+        if acts == "in a branch":
+            return await asyncio.create_task(in_a_branch())
+        try:
+            if acts != "after its branches":
+                return await charge()
+            async with asyncio.TaskGroup() as group:
+                paid = group.create_task(asyncio.wait_for(charge(), 60))
+            return paid.result()
+        except (ConnectionError, ExceptionGroup):
+            return await handled()
+
+    with pytest.raises(KeyError):
+        world.invoke(wf, thread_id="t")
+    bugs.clear()
+    acted = acts != "not at all"
+    assert world.invoke(wf, None, thread_id="t") == ("cancelled" if acted else "paid")
+    assert world.ran == (["cancelled"] if acted else ["charged"])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from flowfn.engine.ids import call_id
+from flowfn.engine.replay.failing import act_on_errors
 from flowfn.engine.replay.namesakes import Caller, Claimant
 from flowfn.identity.digest import Digest, digest
 from flowfn.identity.made_with.captured import given_to_arguments
@@ -60,6 +61,8 @@ def next_identity(
     """
     frame.steps += 1
     branch, ledger = frame.branch(), frame.run.ledger
+    if frame.met:
+        act_on_errors(frame, branch)
     if of is not None:
         return _identity_of(of, frame, name, digest, branch)
     if frame.numbers is not None and ledger.records and (record := _recorded(frame, name, digest, branch)):

@@ -4,12 +4,14 @@ So do those whose errors nobody had looked at by then.
 
 Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. What
 ended the run are the calls whose error it is, contains or came from. An error may also have been raised while another
-was handled: then only calls made under its own call count as where it came from.
+was handled: that counts as where it came from if its own call was made under that one's, and if nothing was called
+between the two, as then the other was acted on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.records.record import one_row
@@ -46,6 +48,7 @@ def note(error: Exception, call: Call, order: int, *, is_new: bool = False) -> N
     place, checkpoint = (call.run.namespace, call.task), call.run.checkpoint.id
     told = _told(error, journal) if is_new else ()
     recorded = Recorded(_run_of(journal), place, checkpoint, tuple(_around(call)), order, told)
+    journal.acted_on.discard(place)
     vars(error)[RECORDED_AS] = (*_notes(error, journal), recorded)
 
 
@@ -66,6 +69,15 @@ def _told(error: Exception, journal: Journal) -> tuple[Any, ...]:
 
 
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
+
+
+def act_on_errors(frame: Frame, branch: int) -> None:
+    """Note that a branch of a frame's code calls something after it was given errors; the frame itself, after all."""
+    journal = frame.run.journal
+    assert journal is not None
+    branches = [*frame.met] if branch == 0 else [branch]
+    for error in chain.from_iterable(frame.met.pop(each, ()) for each in branches):
+        journal.acted_on.update(each.place for each in _notes(error, journal))
 
 
 def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
@@ -105,19 +117,28 @@ def _row(journal: Journal, recorded: Recorded) -> WriteRow:
 
 
 def _causes(
-    journal: Journal, error: BaseException | None, under: Place | None, seen: set[int]
+    journal: Journal,
+    error: BaseException | None,
+    under: Place | None,
+    seen: set[int],
+    *,
+    beside: bool = False,
 ) -> Iterator[Recorded]:
+    """`beside`: another error was raised while this one was handled."""
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
     notes = _notes(error, journal)
     if notes and under is not None and not any(under in each.around for each in notes):
         return
+    if beside and notes and journal.acted_on.issuperset(each.place for each in notes):
+        return
     yield from notes
     under = notes[-1].place if notes else under
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    for other in (error.__cause__, error.__context__, *inner):
-        yield from _causes(journal, other, under, seen)
+    for other in (error.__cause__, *inner):
+        yield from _causes(journal, other, under, seen, beside=beside)
+    yield from _causes(journal, error.__context__, under, seen, beside=True)
 
 
 def _notes(error: BaseException, journal: Journal) -> tuple[Recorded, ...]:
