@@ -2,8 +2,9 @@
 
 Rule: a call without arguments (`flowfn.uuid4()`) is told from others by the lines that lead to it, from its own out to
 the function that it is recorded under. What is inserted around a line, or moved, changes it as little as the version of
-Python, so that a comprehension is part of the code around it. Lines of libraries don't count, nor do those on which a
-decorator calls what it is around, nor does the name of that function.
+Python, so that a comprehension is part of the code around it. Lines of libraries don't count, nor do those that one
+generated, as a dataclass's `__init__` is, nor those on which a decorator calls what it is around, nor does the name of
+that function.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
             each = each.f_back
             continue
         if is_own_module(each.f_globals.get("__name__", "")):
-            if not found or each.f_code is outermost or not _passes_on(each.f_code):
+            if _counts(each, outermost, is_first=not found):
                 found.append(_lines(each.f_code, each.f_code is not outermost).get(line, b""))
         elif library is None:
             library = len(found)
@@ -57,6 +58,18 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
             return found
         each = each.f_back
     return found[:library]
+
+
+def _counts(frame: FrameType, outermost: CodeType | None, *, is_first: bool) -> bool:
+    code = frame.f_code
+    if code is outermost:
+        return True
+    return not _is_generated(frame) and (is_first or not _passes_on(code))
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether no file has its code, though one has its module's."""
+    return frame.f_code.co_filename.startswith("<") and "__file__" in frame.f_globals
 
 
 def _passes_on(code: CodeType) -> bool:
