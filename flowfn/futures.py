@@ -79,6 +79,8 @@ class Future(UnlockedFuture[R], Generic[R]):
     """Where to run the job, if it isn't run by whoever waits."""
     order: int | None = None
     """The place of the recorded outcome among those of its run; None while there is none."""
+    call: str = ""
+    """The id of the call: what tells it from others where it is a part of an argument."""
     seen = False
     """Whether anybody has looked at the outcome."""
     stop: Callable[[], bool] | None = None

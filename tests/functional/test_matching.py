@@ -441,3 +441,39 @@ def test_branches_that_begin_in_the_order_of_a_set_have_their_own_values(
     before = made.copy()
     assert async_world.invoke(wf, None, thread_id="t") == sorted(names)
     assert (made, len(async_world.ran)) == (before, len(names))
+
+
+@pytest.mark.parametrize(
+    "held", [lambda future: [future], lambda future: {"page": future}], ids=["list", "dict"]
+)
+def test_a_call_with_futures_in_an_argument_is_told_by_their_calls(
+    world: World, held: Callable[[Any], Any]
+) -> None:
+    """G2: what it is given is what they come to, and no other future stands for that."""
+    edited: list[None] = []
+
+    @world.task
+    async def page(url: str) -> str:
+        return f"<{url}>"
+
+    @world.task
+    async def digest(pages: Any) -> str:
+        world.ran.append("digest")
+        return str(
+            [await world.value(each) for each in (pages.values() if isinstance(pages, dict) else pages)]
+        )
+
+    @world.entrypoint
+    async def wf() -> dict[str, str]:
+        urls = ["c", "b", "a"] if edited else ["a", "b"]
+        found = {url: digest(held(page(url))) for url in urls}
+        done = {url: await world.value(each) for url, each in found.items()}
+        if not edited:
+            raise ConnectionError("lost")
+        return done
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    edited.append(None)
+    assert world.invoke(wf, None, thread_id="t") == {url: f"['<{url}>']" for url in "cba"}
+    assert world.ran == ["digest"] * 3

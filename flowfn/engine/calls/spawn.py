@@ -72,6 +72,7 @@ def spawn(
             if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
                 run.newcomers.append(call)
         if reused is not None:
+            reused.call = call.task
             return reused
     report_weak(call, None)
     return _start(call, host)
@@ -233,6 +234,7 @@ def _runs_anew(call: Call, record: Record) -> bool:
 def _hold(call: Call, host: Any) -> Future[Any]:
     assert call.parent is not None
     future: Future[Any] = host.future(None)
+    future.call = call.task
     future.hold(partial(place_held, call.parent))
     call.future = future
     call.parent.unplaced.append(call)
@@ -243,6 +245,7 @@ def _hold(call: Call, host: Any) -> Future[Any]:
 def _start(call: Call, host: Any) -> Future[Any]:
     assert call.parent is not None
     future: Future[Any] = host.future(partial(attempt, call))
+    future.call = call.task
     call.future = future
     call.parent.children[future] = call
     host.start(future)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import EnumMeta
@@ -36,6 +37,7 @@ from flowfn.identity.forms.objects import (
     enum_form,
     estimator_form,
     form_of_record,
+    future_form,
     is_estimator,
     path_form,
     reduced_form,
@@ -223,6 +225,8 @@ def _form_of(cls: type) -> Form:
             return with_additions(cls, base, form) if base in _WITHOUT_THEIR_ADDITIONS else form
     if wraps_a_function(cls):
         return wrapper_form
+    if issubclass(cls, Future):
+        return future_form
     if _is_mock(cls):
         return Walk.by_type
     if _is_row(cls):

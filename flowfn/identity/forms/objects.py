@@ -28,6 +28,7 @@ __all__ = [
     "enum_form",
     "estimator_form",
     "form_of_record",
+    "future_form",
     "is_estimator",
     "path_form",
     "reduced_form",
@@ -81,6 +82,12 @@ def _slots_at_home(cls: type, base: type) -> set[str]:
 
 def _home(cls: type) -> str:
     return cls.__module__.partition(".")[0]
+
+
+def future_form(walk: Walk, value: Any) -> Any:
+    """What a task is to come to, by its call; another future has nothing that tells it."""
+    call = getattr(value, "call", None)
+    return tagged("future", call) if type(call) is str and call else walk.by_type(value)
 
 
 def estimator_form(walk: Walk, value: Any) -> Any:
