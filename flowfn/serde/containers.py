@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from flowfn.errors import CorruptDataError
 from flowfn.serde.format import Kind, Refused, mark
-from flowfn.serde.leaves import Encoder, plain_datetime, plain_time
+from flowfn.serde.leaves import Encoder, plain_date, plain_datetime, plain_time
 from flowfn.serde.names import Names
 
 Builder = Callable[[list[Any], Names], Any]
@@ -84,6 +84,14 @@ def _datetime(value: datetime) -> Any:
     if zone is UTC and not value.fold:  # in the words of a library
         return plain_datetime(value.replace(tzinfo=UTC))
     return [_ZONED_DATETIME, value.replace(tzinfo=None).isoformat(), value.fold, zone]
+
+
+_FROZEN: dict[str, Encoder] = {"FakeDatetime": _datetime, "FakeDate": plain_date}
+
+
+def frozen_encoder_of(cls: type) -> Encoder | None:
+    """The encoder of what freezegun puts in a class's place for a test: the time is stored; None of any other class."""
+    return _FROZEN.get(cls.__name__) if cls.__module__ == "freezegun.api" else None
 
 
 def _time(value: time) -> Any:

@@ -71,7 +71,8 @@ def plain_datetime(value: datetime) -> Ext:
     return Ext(int(Leaf.DATETIME), value.isoformat().encode())
 
 
-def _date(value: date) -> Ext:
+def plain_date(value: date) -> Ext:
+    """A day."""
     return Ext(int(Leaf.DATE), value.isoformat().encode())
 
 
@@ -114,7 +115,7 @@ ENCODERS: dict[type, Encoder] = {
     int: _big_int,
     bytearray: _bytearray,
     complex: _complex,
-    date: _date,
+    date: plain_date,
     timedelta: _timedelta,
     UUID: _uuid,
     Decimal: _decimal,

@@ -133,7 +133,11 @@ class Packer:
         if issubclass(cls, BaseException):
             return self._exception
         found = (
-            arrays.encoder_of(cls) or frames.encoder_of(cls) or urls.encoder_of(cls) or self._learn_named(cls)
+            arrays.encoder_of(cls)
+            or frames.encoder_of(cls)
+            or urls.encoder_of(cls)
+            or containers.frozen_encoder_of(cls)
+            or self._learn_named(cls)
         )
         if found is None:
             raise Refused(remedy(cls))
