@@ -119,6 +119,48 @@ def logged(function: Any) -> Any:
     return wrapper
 
 
+def seller(currency: str) -> Any:
+    """Makes a function of any arguments, which isn't a decorator's."""
+
+    def sell(*new: Any) -> Any:
+        offer = new[0] and (currency, helped())
+        first = currency, helped()
+        return asked(first[1], "tax" and helped()), offer
+
+    return sell
+
+
+class Sold:
+    def sell(self, **new: Any) -> Any:
+        return None
+
+
+class Resold(Sold):
+    """Hands on what it was given, and makes values."""
+
+    def sell(self, **new: Any) -> Any:
+        super().sell(**new)
+        offer = new["new"] and ("offer", helped())
+        return asked(helped()), offer
+
+
+@pytest.mark.parametrize("sells", [lambda new: seller("EUR")(new), lambda new: Resold().sell(new=new)])
+def test_lines_of_code_that_takes_anything_count(world: World, sells: Any) -> None:
+    """G9: only the line that hands it on is a decorator's; where another is inserted, the values stay."""
+    seen.clear()
+    runs: list[None] = []
+
+    def body() -> Any:
+        runs.append(None)
+        return sells(len(runs) > 1)
+
+    workflow = world.entrypoint(name="wf")(body)
+    world.invoke(workflow, thread_id="t")
+    world.resume(workflow, "yes", "t")
+    before, after = seen
+    assert after == before
+
+
 @pytest.mark.parametrize("put_on", [True, False], ids=["put on", "taken off"])
 def test_a_decorator_moves_no_value(world: World, put_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """G9: whether the helper that makes one has a decorator, or had one, is nothing to its place."""

@@ -3,8 +3,8 @@
 Rule: a call without arguments (`flowfn.uuid4()`) is told from others by the lines that lead to it, from its own out to
 the function that it is recorded under. What is inserted around a line, or moved, changes it as little as the version of
 Python, so that a comprehension is part of the code around it. Lines of libraries don't count, nor do those that one
-generated, as a dataclass's `__init__` is, nor those on which a decorator calls what it is around, nor does the name of
-that function.
+generated, as a dataclass's `__init__` is, nor the one on which a decorator hands on to what it is around whatever it
+was given, nor does the name of that function.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
+from threading import RLock
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from flowfn.identity.code.compiled import VARARGS, VARKEYWORDS, all_code, code_inside
 from flowfn.identity.code.fingerprint import reached
 from flowfn.identity.code.unwrapping import code_of, unwrapped
+from flowfn.python.forking import let_go_by_fork
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
@@ -49,7 +51,7 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
             each = each.f_back
             continue
         if is_own_module(each.f_globals.get("__name__", "")):
-            if _counts(each, outermost, is_first=not found):
+            if _counts(each, outermost, line, is_first=not found):
                 found.append(_lines(each.f_code, each.f_code is not outermost).get(line, b""))
         elif library is None:
             library = len(found)
@@ -60,11 +62,11 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
     return found[:library]
 
 
-def _counts(frame: FrameType, outermost: CodeType | None, *, is_first: bool) -> bool:
+def _counts(frame: FrameType, outermost: CodeType | None, line: int, *, is_first: bool) -> bool:
     code = frame.f_code
     if code is outermost:
         return True
-    return not _is_generated(frame) and (is_first or not _passes_on(code))
+    return not _is_generated(frame) and (is_first or line != _handing_on(code))
 
 
 def _is_generated(frame: FrameType) -> bool:
@@ -72,10 +74,28 @@ def _is_generated(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith("<") and "__file__" in frame.f_globals
 
 
-def _passes_on(code: CodeType) -> bool:
-    """Whether code is a decorator's, which calls what it captured with whatever it was given: it may be put on, or
-    taken off, and the call stands where it stood."""
-    return bool(code.co_freevars) and bool(code.co_flags & (VARARGS | VARKEYWORDS))
+@lru_cache(maxsize=1024)
+def _handing_on(code: CodeType) -> int | None:
+    """The line on which a decorator's code calls what it captured with whatever it was given, and nothing else: it may
+    be put on, or taken off, and the call stands where it stood. None where no line does so, or several do."""
+    captured = {*code.co_freevars} - {"__class__"}
+    if not captured or not code.co_flags & (VARARGS | VARKEYWORDS):
+        return None
+    lines: dict[int, set[str]] = {}
+    for step in dis.get_instructions(code):
+        if step.positions is not None and step.positions.lineno is not None:
+            said = f"{step.opname} {step.argval}" if step.opcode in dis.hasfree else step.opname
+            lines.setdefault(step.positions.lineno, set()).add(said)
+    calls = {f"LOAD_DEREF {name}" for name in captured}
+    found = [
+        line
+        for line, steps in lines.items()
+        if "CALL_FUNCTION_EX" in steps and steps & calls and steps.isdisjoint(_OF_OTHERS)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+_OF_OTHERS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 
 
 def body_of(function: Any) -> CodeType | None:
@@ -99,11 +119,17 @@ def all_stand(lines: Iterable[bytes], reached: frozenset[bytes]) -> bool:
 
 _loaded: dict[str, Any] = {}
 _of_modules: set[bytes] = set()
+_modules_read = 0
+_reading = let_go_by_fork(RLock())
 
 
 def _lines_of_modules() -> set[bytes]:
     """The lines of the project's modules that have been loaded; read where an edit has made a call new."""
-    if len(_loaded) != len(sys.modules):
+    global _modules_read
+    with _reading:  # who comes meanwhile would miss what stands
+        if len(sys.modules) == _modules_read:
+            return _of_modules
+        _modules_read = len(sys.modules)
         for name, module in list(sys.modules.items()):
             if _loaded.get(name) is not module:
                 _loaded[name] = module
