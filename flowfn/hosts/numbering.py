@@ -2,10 +2,12 @@
 
 Rule: a branch is told by the branch that made it, and by how many tasks that one had made before, whatever takes how
 long and whatever has ended meanwhile. So tasks are counted as they are made, by the loop's task factory, while a run
-is under way there. `asyncio.as_completed` makes them in the order of a set, so the order counts in which it was given
-what it runs. What a library runs in a task isn't counted, as it may make others each time. A task of its own around
-code of the project's (of a task group of anyio's), and one that another factory made, is told by its name and what it
-runs; so is that of a project that is installed where libraries are.
+is under way there: those that the project's code makes, and those that run it. `asyncio.as_completed` makes them in the
+order of a set, so the order counts in which it was given what it runs; and what `asyncio.wait_for` waits for is a part
+of the branch that waits, as it makes a task for that before Python 3.12 alone. What a library runs in tasks of its own
+isn't counted, as it may make others each time. One of those around code of the project's (of a task group of anyio's),
+and one that another factory made, is told by its name and what it runs; so is that of a project that is installed where
+libraries are.
 """
 
 from __future__ import annotations
@@ -19,16 +21,20 @@ from contextlib import suppress
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from hashlib import sha256
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeGuard
+from pathlib import PosixPath, PurePosixPath
+from types import CodeType, CoroutineType
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from flowfn.context import current_frame
+from flowfn.identity.code.compiled import parameters_of, steps_of
 
 if TYPE_CHECKING:
-    from types import CoroutineType, FrameType
+    from dis import Instruction
+    from types import FrameType
 
     from flowfn.engine.calls.frame import Frame
 
@@ -40,7 +46,10 @@ _PYTHONS = os.path.join(os.path.dirname(os.__file__), "")
 """Where code is a library's. Told by texts alone: to look at files would block the loop."""
 
 _ASYNCIO = os.path.join(os.path.dirname(asyncio.__file__), "")
+_MAKERS = ("tasks.py", "taskgroups.py", "base_events.py")
+"""Where asyncio makes tasks for who calls it."""
 _AS_COMPLETED = asyncio.as_completed.__code__
+_WAIT_FOR = asyncio.wait_for.__code__
 
 _HASHED = 1 << 32
 """Above all numbers that are counts."""
@@ -67,10 +76,13 @@ class TaskCounter:
     def _make(self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> Any:
         context = options.get("context")
         frame = current_frame.get() if context is None else context.get(current_frame)
-        if frame is None or not _counts(coro):
+        if frame is None:
+            return _Task(coro, loop=loop, **options)
+        way = _Way(sys._getframe(1))
+        if not (way.is_own or way.waits or _is_own(getattr(coro, "cr_frame", None))):
             return _Task(coro, loop=loop, **options)
         numbers = numbers_of(frame)
-        number = numbers.number(coro, _together())
+        number = numbers.here() if way.waits else numbers.number(coro, way.together)
         numbers.starting.append(number)
         try:
             task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
@@ -80,20 +92,30 @@ class TaskCounter:
         return task
 
 
-def _counts(coro: Any) -> TypeGuard[CoroutineType[Any, Any, Any]]:
-    begins = getattr(coro, "cr_frame", None)
-    return begins is not None and not _is_of_a_library(begins)
+class _Way:
+    """How a task comes to be made: by whom, and through which of asyncio's functions."""
+
+    def __init__(self, frame: FrameType | None) -> None:
+        self.together: Iterable[Any] | None = None
+        """What `asyncio.as_completed` was given."""
+        self.waits = False
+        """Whether it is for `asyncio.wait_for`."""
+        self.is_own = False
+        """Whether the project's code makes it, and no machinery of asyncio's."""
+        makes = True
+        while frame is not None and (code := frame.f_code).co_filename.startswith(_ASYNCIO):
+            if code is _AS_COMPLETED:
+                self.together = frame.f_locals["fs"]
+            elif code is _WAIT_FOR:
+                self.waits = True
+                return
+            makes = makes and code.co_filename.endswith(_MAKERS)
+            frame = frame.f_back
+        self.is_own = makes and _is_own(frame)
 
 
-def _together() -> Iterable[Any] | None:
-    """What `asyncio.as_completed` was given, if that makes the task; None otherwise."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_ASYNCIO):
-        if frame.f_code is _AS_COMPLETED:
-            given: Iterable[Any] = frame.f_locals["fs"]
-            return given
-        frame = frame.f_back
-    return None
+def _is_own(frame: FrameType | None) -> bool:
+    return frame is not None and not _is_of_a_library(frame)
 
 
 def _is_of_a_library(frame: FrameType) -> bool:
@@ -128,7 +150,7 @@ class Numbers:
         """How many tasks each branch has made."""
         self._alike: Counter[str] = Counter()
         """How many branches ran the same, by what is said of it."""
-        self._ahead: WeakKeyDictionary[CoroutineType[Any, Any, Any], int] = WeakKeyDictionary()
+        self._ahead: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         """Those of coroutines whose tasks are still to be made."""
 
     def here(self) -> int:
@@ -141,16 +163,15 @@ class Numbers:
             self.given[task] = number = self.starting[-1] if self.starting else self._by_code(_said(task))
         return number
 
-    def number(self, coro: CoroutineType[Any, Any, Any], together: Iterable[Any] | None) -> int:
+    def number(self, coro: Coroutine[Any, Any, Any], together: Iterable[Any] | None) -> int:
         """The number of a task that is being made; `together` is what else tasks are made of by the same call, which
         makes them in an order of no meaning."""
         if together is None:
             return self._next()
         if coro not in self._ahead and isinstance(together, Collection) and not isinstance(together, Set):
-            self._ahead.update((each, self._next()) for each in together if _counts(each))
+            self._ahead.update((each, self._next()) for each in together if type(each) is CoroutineType)
         ahead = self._ahead.pop(coro, None)
-        assert coro.cr_frame is not None  # it has yet to begin
-        return self._by_code(f"{self.here()}/{_called(coro.cr_frame)}") if ahead is None else ahead
+        return self._by_code(f"{self.here()}/{_called(coro)}") if ahead is None else ahead
 
     def _next(self) -> int:
         maker = self.here()
@@ -196,7 +217,9 @@ def _hashed(text: str) -> int:
     return _HASHED | int.from_bytes(digest[:4])
 
 
-_ATOMS = (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decimal, Enum, PurePath)
+_ATOMS = frozenset(
+    (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decimal, PurePosixPath, PosixPath)
+)
 
 
 def _said(task: Task) -> str:
@@ -208,17 +231,40 @@ def _said(task: Task) -> str:
     while each is not began and each.f_back is not None:
         each = each.f_back
         first = first if _is_of_a_library(each) else each
-    return name if first is None else f"{name} {_called(first)}"
+    return name if first is None else f"{name} {_shown_call(first)}"
 
 
-def _called(frame: FrameType) -> str:
-    """A call of a function, with those of its arguments that can't change."""
-    code = frame.f_code
-    held = map(frame.f_locals.get, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    return f"{code.co_qualname}({', '.join(map(_shown, held))})"
+def _called(coro: Any) -> str:
+    """A coroutine that has yet to begin: what is called."""
+    frame = getattr(coro, "cr_frame", None)
+    return type(coro).__qualname__ if frame is None else _shown_call(frame)
+
+
+def _shown_call(frame: FrameType) -> str:
+    """A call of a function, with those of its arguments that can't change, and that its code hasn't."""
+    held = (frame.f_locals.get(name) for name in _kept_parameters(frame.f_code))
+    return f"{frame.f_code.co_qualname}({', '.join(map(_shown, held))})"
+
+
+@lru_cache(maxsize=1024)
+def _kept_parameters(code: CodeType) -> tuple[str, ...]:
+    """The parameters to which a function's code, and what is inside it, sets nothing else."""
+    stored = {name for step in steps_of(code) for name in _stored(step)}
+    return tuple(name for name in parameters_of(code) if name not in stored)
+
+
+def _stored(step: Instruction) -> tuple[str, ...]:
+    if not step.opname.startswith(("STORE_FAST", "STORE_DEREF")):
+        return ()
+    names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+    return names[:1] if step.opname == "STORE_FAST_LOAD_FAST" else names  # two in one, since Python 3.13
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         return f"({', '.join(map(_shown, value))})"
-    return repr(value) if isinstance(value, _ATOMS) else type(value).__qualname__
+    if type(value) is dict:
+        return f"{{{', '.join(f'{_shown(key)}: {_shown(item)}' for key, item in value.items())}}}"
+    if isinstance(value, Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    return repr(value) if type(value) in _ATOMS else type(value).__qualname__

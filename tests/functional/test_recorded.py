@@ -1,6 +1,7 @@
 """`now`, `uuid4`, `random` and `sleep` are recorded once, and the same when the run goes on (section 3)."""
 
 import asyncio
+import contextlib
 import functools
 import math
 import sys
@@ -319,6 +320,48 @@ async def _by_anyio(branch: Any) -> None:
             group.start_soon(branch, number)
 
 
+async def _by_anyio_and_a_decorator(branch: Any) -> None:
+    import anyio
+
+    async def wrapper(*args: Any, **kwargs: Any) -> None:
+        await branch(*args, **kwargs)
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(wrapper, number)
+
+
+async def _by_anyio_with_a_parameter_that_changes(branch: Any) -> None:
+    import anyio
+
+    async def until(number: int, end: float | None = None) -> None:
+        end = end or time.monotonic() + 60
+        await branch(number)
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(until, number)
+
+
+async def _in_what_waits(branch: Any) -> None:
+    async def boxed(box: list[int]) -> None:
+        await branch(*box)
+
+    await asyncio.gather(*(asyncio.wait_for(boxed([number]), 60) for number in range(4)))
+
+
+async def _in_librarys_coroutines(branch: Any) -> None:
+    @contextlib.asynccontextmanager
+    async def quiet() -> Any:
+        yield
+
+    @quiet()
+    async def boxed(box: list[int]) -> None:
+        await branch(*box)
+
+    await asyncio.gather(*(boxed([number]) for number in range(4)))
+
+
 TURNS = cycle((0, 9))
 """Turns of the loop, in the first attempt and in the second."""
 
@@ -356,10 +399,14 @@ def _named(task: Any) -> Any:
     return task
 
 
-@pytest.mark.parametrize("split", [_by_names, _by_anyio, _beside_a_quiet_one, _in_branches, _by_a_factory])
+SPLIT = [_by_names, _in_what_waits, _in_librarys_coroutines, _beside_a_quiet_one, _in_branches, _by_a_factory]
+SPLIT += [_by_anyio, _by_anyio_and_a_decorator, _by_anyio_with_a_parameter_that_changes]
+
+
+@pytest.mark.parametrize("split", SPLIT)
 def test_branches_get_their_own_values_however_they_were_made(split: Any) -> None:
     """G2: whichever comes first, each branch gets the value that it had, and of equal calls the results of its own."""
-    if split is _by_anyio:
+    if "anyio" in split.__name__:
         pytest.importorskip("anyio")
     seats, booked, order = count(), [], [[0, 1, 2, 3], [3, 1, 0, 2]]
 
