@@ -1,6 +1,7 @@
 """Which record belongs to which call, when the code changed between crash and resume (section 4, G2, G9)."""
 
 import asyncio
+import functools
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import gather, uuid4
+from flowfn import entrypoint, gather, task, uuid4
 from flowfn.identity.names import qualified_name
 
 from ..worlds import World
@@ -477,3 +478,85 @@ def test_a_call_with_futures_in_an_argument_is_told_by_their_calls(
     edited.append(None)
     assert world.invoke(wf, None, thread_id="t") == {url: f"['<{url}>']" for url in "cba"}
     assert world.ran == ["digest"] * 3
+
+
+class Shop:
+    """Its methods and tasks are given to others."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def price(self) -> str:
+        return self.name
+
+    @task
+    def charge(self) -> str:
+        return self.name
+
+
+def decorated(function: Callable[[], str]) -> Callable[[], str]:
+    @functools.wraps(function)
+    def wrapper() -> str:
+        return function()
+
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda name: Shop(name).charge,
+        lambda name: functools.partial(Shop(name).charge),
+        lambda name: task(Shop(name).price),
+        lambda name: decorated(Shop(name).price),
+        lambda name: functools.cache(Shop(name).price),
+        lambda name: {name: 1}.keys(),
+        lambda name: {1: name}.values(),
+        lambda name: {name: 1}.items(),
+    ],
+    ids=["task", "partial", "made a task", "decorated", "kept", "keys", "values", "items"],
+)
+def test_an_argument_counts_by_the_object_that_it_is_of(world: World, given: Callable[[str], Any]) -> None:
+    """G2: as a bound method does, whatever is around it; and what a dict shows of itself by that."""
+    edited: list[None] = []
+
+    @world.task
+    async def ask(about: Any) -> str:
+        if not callable(about):
+            return str([*about])
+        found = about()
+        return str(await world.value(found) if hasattr(found, "result") else found)
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        names = ["b", "a"] if edited else ["a", "b"]
+        found = {name: await world.value(ask(given(name))) for name in names}
+        if not edited:
+            raise ConnectionError("lost")
+        return [found["a"], found["b"]]
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    edited.append(None)
+    first, second = world.invoke(wf, None, thread_id="t")
+    assert ("a" in first, "b" in second) == (True, True)
+
+
+def test_an_argument_is_not_looked_at_by_its_attributes() -> None:
+    """Section 4.2: code is read, never called: a class may have attributes that refuse to be looked at."""
+
+    class Lazy:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError("too early")
+
+    class Owner:
+        settings = Lazy()
+
+        def method(self) -> int:
+            return 3
+
+    @task
+    def use(method: Callable[[], int]) -> int:
+        return method()
+
+    assert entrypoint(lambda: use(Owner().method).result())() == 3

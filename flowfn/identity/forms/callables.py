@@ -48,12 +48,15 @@ def _bound(walk: Walk, method: Any) -> Any:
     """The function of a method: by name, but for a local one that was bound to its object by hand."""
     function, owner = method.__func__, method.__self__
     bases = (owner if isinstance(owner, type) else type(owner)).__mro__
-    if type(function) is not types.FunctionType or walk.is_in(function):
+    if type(function) is not types.FunctionType or walk.is_in(function) or "<" not in function.__qualname__:
         return qualified_name(function)
-    at_home = any(
-        function is getattr(held, "__func__", held) for base in bases for held in vars(base).values()
-    )
+    at_home = any(function is _inside(held) for base in bases for held in vars(base).values())
     return qualified_name(function) if at_home else _function(walk, function)
+
+
+def _inside(held: Any) -> Any:
+    """What a class has under a name, without a descriptor around it; nothing else of it is looked at."""
+    return held.__func__ if type(held) in (classmethod, staticmethod) else held
 
 
 def _builtin(walk: Walk, value: Any) -> Any:
@@ -65,7 +68,11 @@ def _builtin(walk: Walk, value: Any) -> Any:
 
 
 def _function(walk: Walk, value: types.FunctionType) -> Any:
-    """By name; local functions and lambdas, which share names, also by code and closure."""
+    """By name; local functions and lambdas, which share names, also by code and closure. What a decorator put around
+    a method or an object, and gave its name, counts as that."""
+    wrapped = vars(value).get("__wrapped__", value)
+    if type(wrapped) is not types.FunctionType and not walk.is_in(wrapped):
+        return tagged("around", walk.walk(wrapped, Field(".__wrapped__")))
     if "<" not in value.__qualname__:
         return by_name(walk, value)
     from flowfn.identity.code.fingerprint import fingerprint
@@ -103,7 +110,10 @@ def _constant(walk: Walk, value: Any) -> Any:
     if kind is partial:
         named = {name: _constant(walk, each) for name, each in value.keywords.items()}
         return tagged("partial", *(_constant(walk, each) for each in (value.func, *value.args)), named)
-    if wraps_a_function(kind) or is_constant(value):
+    if wraps_a_function(kind) and not walk.is_in(wrapped := getattr(value, "__wrapped__", value)):
+        is_bound = wrapped is not value and type(wrapped) is not types.FunctionType
+        return _constant(walk, wrapped) if is_bound else walk.walk(value, Field("()"))
+    if is_constant(value):
         return walk.walk(value, Field("()"))
     return walk.by_type(value, is_part=True)
 
@@ -114,9 +124,12 @@ def wraps_a_function(cls: type) -> bool:
 
 
 def wrapper_form(walk: Walk, value: Any) -> Any:
-    """What wraps a function, as the function: one that shares its name counts by its code and closure as well."""
+    """What wraps a function, as the function: one that shares its name counts by its code and closure as well, and a
+    method, or an object that can be called, by the object."""
     function = getattr(value, "__wrapped__", None)
-    return _function(walk, function) if type(function) is types.FunctionType else by_name(walk, value)
+    if type(function) is types.FunctionType:
+        return _function(walk, function)
+    return by_name(walk, value) if function is None else walk.walk(function, Field(".__wrapped__"))
 
 
 def called_form(walk: Walk, value: Any) -> Any:

@@ -27,6 +27,11 @@ def _list(walk: Walk, value: Any) -> Any:
     return walk.sequence(value)
 
 
+def _view(name: str) -> Form:
+    """What a dict shows of itself, in its order."""
+    return lambda walk, value: tagged(name, *_list(walk, value))
+
+
 def _tuple(walk: Walk, value: Any) -> Any:
     return tuple_of(_list(walk, value))
 
@@ -102,6 +107,9 @@ CONTAINERS: dict[type, Form] = {
     deque: _deque,
     OrderedDict: _ordered,
     MappingProxyType: mapping_form,
+    type({}.keys()): _view("keys"),
+    type({}.values()): _view("values"),
+    type({}.items()): _view("items"),
     bytearray: lambda _, value: tagged("bytearray", bytes(value)),
     memoryview: _memory,
     SimpleNamespace: lambda walk, value: tagged("namespace", mapping_form(walk, vars(value))),
