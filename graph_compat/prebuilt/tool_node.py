@@ -237,7 +237,9 @@ class ToolNode(AsRunnable):
     def _task(self, name: str) -> tuple[Definition, Definition]:
         """The task of a tool's calls: for a blocking caller, and for asyncio."""
         options: dict[str, Any] = {"name": name, "key": "call", "hidden": True}
-        return define(_run, **options), define(_arun, **options)
+        blocking, awaited = (define(run, **options) for run in (_run, _arun))
+        recorded = _recorded_as(name)
+        return blocking.with_options(qualified=recorded), awaited.with_options(qualified=recorded)
 
     def _begins_as_task(self, call: ToolCall, frame: Frame) -> bool:
         """Whether asyncio makes a task of a node's only call: of a tool that blocks, which is recorded then whoever
@@ -387,7 +389,12 @@ async def _arun(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given],
 def _began_as_task(call: ToolCall, frame: Frame) -> bool:
     """Whether a node's only call is recorded as a task of it: there it goes on, in either colour."""
     ledger = frame.run.ledger
-    return bool(ledger.records) and bool(ledger.rivals(frame.scope, call["name"]))
+    return bool(ledger.records) and bool(ledger.rivals(frame.scope, _recorded_as(call["name"])))
+
+
+def _recorded_as(tool: str) -> str:
+    """The name of a tool's calls in records, which no task of the program's has, nor a question."""
+    return f"tool {tool}"
 
 
 def _told(told: _Told) -> Any:

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any
+from unittest.mock import AsyncMock, MagicMock
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
@@ -773,3 +774,19 @@ async def models_that_repeat_an_id(t):
 
 class Answered(BaseModel):
     text: str
+
+
+async def a_model_that_is_a_mock(t):
+    """It is asked as a test says, by a mock of LangChain's class."""
+    asks = AIMessage("", tool_calls=[{"name": "add", "args": {"a": 1}, "id": "1"}])
+
+    def add(a: int) -> int:
+        "Add one."
+        return a + 1
+
+    model = MagicMock(spec=BaseChatModel)
+    model.bind_tools = MagicMock(return_value=model)
+    model.invoke.side_effect = [asks, AIMessage("done")]
+    model.ainvoke = AsyncMock(side_effect=[asks, AIMessage("done")])
+    found = await t.call(create_react_agent(model, [add]), "invoke", {"messages": [("user", "q")]})
+    t.note("said", [message.content for message in found["messages"]])

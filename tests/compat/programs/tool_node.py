@@ -9,6 +9,7 @@ from unittest import mock
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, tools_condition
@@ -883,3 +884,33 @@ async def a_tool_that_is_changed_once_it_is_in_a_node(t):
     ):
         t.note("something around", await answer())
     t.note("as it is", [await answer(), seen])
+
+
+async def a_task_of_the_tools_own_name(t):
+    """What it comes to is no answer of the tool's: it is there again when the tool goes on."""
+    done = []
+
+    @task(name="search")
+    def looked_up(query):
+        done.append(query)
+        return [query, []]
+
+    @task(name="search")
+    async def looked_up_on_a_loop(query):
+        done.append(query)
+        return [query, []]
+
+    @tool
+    def search(query: str) -> str:
+        "Search."
+        return f"{looked_up(query).result()[0]}, {interrupt('ok?')}"
+
+    @tool("search")
+    async def asearch(query: str) -> str:
+        "Search."
+        return f"{(await looked_up_on_a_loop(query))[0]}, {interrupt('ok?')}"
+
+    agent = graph(ToolNode([asearch if t.asyncio else search]), MessagesState, checkpointer=InMemorySaver())
+    await t.call(agent, "invoke", {"messages": [asks(("search", {"query": "a"}))]}, ONE)
+    found = await t.call(agent, "invoke", Command(resume="yes"), ONE)
+    t.note("found", (found["messages"][-1].content, done))
