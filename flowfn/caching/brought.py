@@ -1,21 +1,36 @@
-"""The code that arguments bring along: that of functions, and of the classes of objects, among them.
+"""The code that arguments bring along: that of functions, and of the classes of objects, among them and in them.
 
 Rule: of a function its name is the whole value, and of an object what it holds; a kept result is stale once the code
-behind them was edited, as it is for a helper that the task itself names.
+behind them was edited, as it is for a helper that the task itself names. Looking runs no code of the project's, and
+never fails: what can't be looked at brings nothing. Of a library's objects only records and models are looked into,
+as others keep what is theirs.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from types import FunctionType, MethodType
-from typing import Any
+from gc import get_referents
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.dependencies import Dependencies
 from flowfn.identity.code.fingerprint import is_project_code
-from flowfn.python.project import is_own
+from flowfn.identity.code.unwrapping import attribute
+from flowfn.identity.digest import is_plain
+from flowfn.identity.forms.attributes import own
+from flowfn.python.project import is_own, is_own_module
+from flowfn.python.slots import Slots, dict_of, held_in, slots_of
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 
@@ -29,40 +44,174 @@ def brought_code(arguments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The digests of the project's code behind each argument that brings any, as if it were one more argument."""
     if _PLAIN.issuperset(map(type, arguments.values())):
         return {}
-    found = {name: set(_definitions(value)) for name, value in arguments.items() if type(value) not in _PLAIN}
-    return {f"code of {name}": tuple(sorted(map(_digest, each))) for name, each in found.items() if each}
+    compound = ((name, value) for name, value in arguments.items() if type(value) not in _PLAIN)
+    found = {name: set(map(_digest, _definitions(value))) for name, value in compound if not is_plain(value)}
+    return {f"code of {name}": tuple(sorted(each)) for name, each in found.items() if each}
 
 
 def _definitions(argument: Any) -> Iterator[Any]:
     """The functions and classes of the project in an argument."""
-    waiting, seen, left = deque([argument]), set[int](), _MOST
+    waiting, seen, kinds, left = deque([argument]), dict[int, Any](), dict[type, _Kind](), _MOST
     while waiting and left > 0:
         value = waiting.popleft()
         if id(value) in seen:
             continue
-        seen.add(id(value))
-        if is_project_code(value) or (isinstance(value, type) and is_own(value)):
+        seen[id(value)] = value  # held, so that no other value gets its id meanwhile
+        cls = type(value)
+        kind = _CONTAINERS.get(cls) or kinds.get(cls)
+        if kind is None:
+            kind = kinds[cls] = _kind_of(cls)
+            if kind.is_own:
+                yield cls
+        attributes = dict_of(value) if kind.has_dict else _NONE
+        if (kind.may_be_code or "__wrapped__" in attributes) and _is_code(value):
             yield value
-        elif not isinstance(value, FunctionType | type) and is_own(type(value)):
-            yield type(value)
-        held = _held(value)
-        left -= 1 + len(held)
-        waiting.extend([each for each in held if type(each) not in _PLAIN])
+        parts = _parts(kind, value)
+        left -= 1 + len(parts)
+        waiting.extend(_compound(parts))
+        if (
+            kind.is_open
+        ):  # attributes cost nothing until they are come to: all objects in a list are before them
+            waiting.extend(_compound(_attributes(kind, value, attributes)))
 
 
-def _held(value: Any) -> Collection[Any]:
-    """What a value is made of, where that may be code."""
-    if isinstance(value, MethodType):
-        return (value.__self__,)
-    if isinstance(value, partial):
-        return (value.func, *value.args, *value.keywords.values())
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list | tuple | set | frozenset) else ()
+_NONE: dict[str, Any] = {}
+
+
+class _Kind(NamedTuple):
+    """What the look at a value depends on that all of its class share.
+
+    `is_own`: they are objects of the project's. `may_be_code`: all of them may, else those that say what they wrap.
+    `is_open`: their attributes are looked at, those in `slots` too.
+    """
+
+    is_own: bool
+    may_be_code: bool
+    is_open: bool
+    has_dict: bool
+    slots: Slots
+    parts: tuple[Callable[[Any], Collection[Any]], ...]
+
+
+def _kind_of(cls: Any) -> _Kind:
+    is_definition = issubclass(cls, FunctionType | type)
+    is_ours = not is_definition and is_own(cls)
+    may_be_code = issubclass(cls, _CODE) or _declared(cls, "__wrapped__") is not None
+    is_open = is_ours or (not is_definition and _is_record(cls))
+    has_dict = type(_declared(cls, "__dict__")) in (GetSetDescriptorType, MemberDescriptorType)
+    slots = slots_of(cls) if is_open else ()
+    return _Kind(is_ours, may_be_code, is_open, has_dict, slots, _parts_of(cls))
+
+
+_CODE = (FunctionType, MethodType, staticmethod, classmethod, partial, type)
+
+_RECORDS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__pydantic_fields__")
+
+
+def _is_record(cls: type) -> bool:
+    return issubclass(cls, SimpleNamespace) or any(_declared(cls, mark) is not None for mark in _RECORDS)
+
+
+def _declared(cls: type, name: str) -> Any:
+    """What a class, or one above it, has under a name: asking the class itself may run code of its metaclass."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
+def _is_code(value: Any) -> bool:
+    """Whether a value is a function or class of the project's, or wraps one."""
+    try:
+        return is_project_code(value) or (issubclass(type(value), type) and is_own(value))
+    except Exception:  # wrappers are anybody's
+        return False
+
+
+def _compound(values: Collection[Any]) -> Collection[Any]:
+    """Those that may be code, or hold some."""
+    return (
+        () if _PLAIN.issuperset(map(type, values)) else [each for each in values if type(each) not in _PLAIN]
+    )
+
+
+# -- what a value is made of ------------------------------------------------------------------------
+
+
+def _parts(kind: _Kind, value: Any) -> Collection[Any]:
+    """The items of a container, and what else a value is made of besides its attributes."""
+    try:
+        if len(kind.parts) == 1:
+            return kind.parts[0](value)
+        return [each for parts in kind.parts for each in parts(value)]
+    except Exception:  # it isn't what its class says
+        return ()
+
+
+def _attributes(kind: _Kind, value: Any, attributes: dict[str, Any]) -> Collection[Any]:
+    """What an instance carries, in `__dict__` and in slots, but for what it only remembers."""
+    cls = type(value)
+    found = own(cls, attributes if type(attributes) is dict else dict.copy(attributes))
+    held = own(cls, held_in(kind.slots, value)) if kind.slots else _NONE
+    return [*found.values(), *held.values()]
+
+
+def _of_mapping(value: Any) -> Collection[Any]:
+    """The values of a dict, and its keys where these are more than texts and numbers."""
+    keys = _compound([*dict.keys(value)])
+    return [*keys, *dict.values(value)] if keys else [*dict.values(value)]
+
+
+def _of_partial(value: Any) -> Collection[Any]:
+    return (value.func, *value.args, *value.keywords.values())
+
+
+def _of_module(value: Any) -> Collection[Any]:
+    """What a module of the project's defines: code that is given it may call any of it."""
+    namespace = dict_of(value)
+    name = namespace.get("__name__")
+    if not (isinstance(name, str) and is_own_module(name)):
+        return ()
+    found = [each for each in [*namespace.values()] if issubclass(type(each), _CODE)]
+    return [each for each in found if attribute(each, "__module__") == name]
+
+
+def _of_array(value: Any) -> Collection[Any]:
+    """The objects in an array of numpy's that is one of objects."""
+    return value.flat[:_MOST].tolist() if value.dtype.kind == "O" else ()
+
+
+_PARTS: dict[type, Callable[[Any], Collection[Any]]] = {
+    list: lambda value: value if type(value) is list else [*list.__iter__(value)],
+    tuple: lambda value: value if type(value) is tuple else [*tuple.__iter__(value)],
+    set: lambda value: [*set.__iter__(value)],
+    frozenset: lambda value: [*frozenset.__iter__(value)],
+    deque: lambda value: [*deque.__iter__(value)],
+    dict: _of_mapping,
+    defaultdict: lambda value: (vars(defaultdict)["default_factory"].__get__(value),),
+    MappingProxyType: get_referents,  # asking the proxy would ask the mapping, which may be anybody's
+    MethodType: lambda value: (value.__self__,),
+    partial: _of_partial,
+    ModuleType: _of_module,
+}
+"""By the base: what its instances are made of. The bases' own methods are asked, past all that a class overrides."""
+
+
+def _parts_of(cls: type) -> tuple[Callable[[Any], Collection[Any]], ...]:
+    if cls.__module__ == "numpy" and cls.__name__ == "ndarray":
+        return (_of_array,)
+    return tuple(parts for base, parts in _PARTS.items() if issubclass(cls, base))
+
+
+_CONTAINERS = {cls: _kind_of(cls) for cls in _PARTS if not issubclass(cls, _CODE)}
+"""The kinds of Python's own containers, found once."""
+
+
+# -- the code ----------------------------------------------------------------------------------------
 
 
 def _digest(definition: Any) -> str:
-    known = _known.get(definition)
-    if known is None or not known.hold:
-        known = _known[definition] = Dependencies(definition)
+    try:
+        known = _known.get(definition)
+        if known is None or not known.hold:
+            known = _known[definition] = Dependencies(definition)
+    except TypeError:  # an object that wraps a function, and can't be hashed
+        known = Dependencies(definition)
     return known.digest

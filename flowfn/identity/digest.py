@@ -24,7 +24,7 @@ from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Detector, Kind, Window, in_text
 from flowfn.rendering import render, represented
 
-__all__ = ["Digest", "Leaf", "digest", "exact", "qualified_name", "render"]
+__all__ = ["Digest", "Leaf", "digest", "exact", "is_plain", "qualified_name", "render"]
 
 _MAX_ITEMS = 10_000
 """Arguments that hold more have no skeleton: looking for volatile leaves would cost too much."""
@@ -88,6 +88,15 @@ def _ordinary(arguments: Mapping[str, Any]) -> Digest | None:
     if not is_ordinary(packed):
         return None
     return _made((_hash(packed), None, (), "", packed if len(packed) <= _KEPT else None))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is certainly made of numbers, texts and bytes alone, in lists and dicts: a quick look."""
+    try:
+        packb(value, None, _NATIVE)
+    except TypeError:
+        return False
+    return True
 
 
 _made = partial(tuple.__new__, Digest)

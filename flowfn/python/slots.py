@@ -1,4 +1,4 @@
-"""What an instance holds in the slots of its class.
+"""What an instance holds in its `__dict__`, and in the slots of its class.
 
 Rule: looking runs no code of the class, which may have a `__getattr__` that answers for empty slots: attrs makes one
 that works out a `cached_property`. What such a slot holds is made again on demand, and is no part of the instance.
@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import MemberDescriptorType
 from typing import Any
 
-__all__ = ["held_in", "slots_of"]
+__all__ = ["Slots", "dict_of", "held_in", "slots_of"]
 
 Slots = tuple[tuple[str, MemberDescriptorType], ...]
 
@@ -19,6 +19,14 @@ Slots = tuple[tuple[str, MemberDescriptorType], ...]
 def slots_of(cls: type) -> Slots:
     """The slots that a class written in Python, and those above it, declare, by their names."""
     return tuple(item for base in cls.__mro__ if "__slots__" in vars(base) for item in _declared(base))
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    """The attributes of an instance that are in no slot: itself, not a copy."""
+    try:
+        return object.__getattribute__(value, "__dict__")  # type: ignore[no-any-return]
+    except AttributeError:
+        return {}
 
 
 def held_in(slots: Slots, value: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -556,16 +557,236 @@ def test_an_argument_without_a_digest_is_never_cached(caplog: pytest.LogCaptureF
 
 
 def test_of_arguments_that_hold_much_a_bounded_part_is_looked_at_for_code() -> None:
-    """Data in containers that share or hold themselves costs what its first ten thousand values do."""
-    looked: list[int] = []
+    """Data costs what its first ten thousand values do, the outer ones first; what holds itself is looked at once."""
+    cyclic: list[Any] = [_helper]
+    cyclic.append(cyclic)
+    few, many = ([(0.5,) * 1000 for _ in range(rows)] for rows in (8, 1000))
+    few[-1] += (_helper,)
+    many[-1] += (_helper,)
+    found = brought_code({"cyclic": cyclic, "few": few, "many": many})
+    assert found.keys() == {"code of cyclic", "code of few"}
 
-    class Looked(list[Any]):
+
+def _helper() -> int:
+    return 1
+
+
+HELD = """
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Protocol
+import sys
+
+import attrs
+import numpy
+from pydantic import BaseModel, PrivateAttr
+
+from flowfn import CachePolicy, task
+
+class Engine(Protocol):
+    def price(self, n): ...
+
+@dataclass(frozen=True)
+class Flat:
+    rate: int = 10
+
+    def price(self, n):
+        return n * self.rate
+
+def clean(x):
+    return x * 21
+
+class Size(IntEnum):
+    SMALL = 31
+
+@dataclass
+class Shop:
+    engine: Engine
+
+    @task(cache_policy=CachePolicy())
+    def total(self, n):
+        return self.engine.price(n)
+
+@dataclass(slots=True)
+class Slotted:
+    held: Any
+
+@attrs.frozen
+class Frozen:
+    held: Any
+
+class Model(BaseModel):
+    held: Any = None
+    _kept: Any = PrivateAttr(default=None)
+
+class Plain:
+    def __init__(self, held):
+        self.held = held
+
+    def __eq__(self, other):
+        return self.held == other.held
+
+class Names(dict):
+    pass
+
+names = Names()
+names.held = clean
+private = Model()
+private._kept = Flat()
+array = numpy.array([Flat(), None], dtype=object)
+
+ARGUMENTS = {
+    "field": Shop(Flat()),
+    "function in a field": Slotted(clean),
+    "attrs": Frozen([clean]),
+    "model": Model(held={"a": Flat()}),
+    "private attribute": private,
+    "attribute": Plain(Plain(Flat())),
+    "namespace": SimpleNamespace(held=clean),
+    "key": {clean: 1},
+    "member as key": {Size.SMALL: 1},
+    "queue": deque([Flat()]),
+    "view": MappingProxyType({"a": Flat()}),
+    "ordered": OrderedDict(a=(clean,)),
+    "default": defaultdict(clean),
+    "attribute of a dict": names,
+    "array": array,
+    "module": sys.modules[__name__],
+    "bound method": Shop(Flat()).total.func.__get__(Shop(Flat())),
+}
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    return 1
+"""
+
+HOLDERS = [
+    ("field", "n * self.rate"),
+    ("function in a field", "x * 21"),
+    ("attrs", "x * 21"),
+    ("model", "n * self.rate"),
+    ("private attribute", "n * self.rate"),
+    ("attribute", "n * self.rate"),
+    ("namespace", "x * 21"),
+    ("key", "x * 21"),
+    ("member as key", "SMALL = 31"),
+    ("queue", "n * self.rate"),
+    ("view", "n * self.rate"),
+    ("ordered", "x * 21"),
+    ("default", "x * 21"),
+    ("attribute of a dict", "x * 21"),
+    ("array", "n * self.rate"),
+    ("module", "x * 21"),
+    ("bound method", "n * self.rate"),
+]
+
+
+@pytest.mark.parametrize(("holder", "old"), HOLDERS)
+def test_an_edit_of_code_that_an_argument_holds_busts(module: Any, holder: str, old: str) -> None:
+    """Code in what an argument holds counts: in attributes, fields, slots, keys, items and the defaults of a dict."""
+
+    def key(source: str) -> str:
+        made = module(source)
+        return _key(made.post, made.ARGUMENTS[holder])
+
+    assert key(HELD) == key(f"# moved\n{HELD}") != key(HELD.replace(old, f"{old}0"))
+
+
+def test_an_edit_of_code_that_the_object_of_a_method_holds_busts(module: Any) -> None:
+    """What a method calls by a field of its object counts, though the field's type says nothing of it."""
+
+    def key(source: str) -> str:
+        made = module(source)
+        return _key(made.Shop.total, made.Shop(made.Flat()), 5)
+
+    assert key(HELD) == key(f"# moved\n{HELD}") != key(HELD.replace("n * self.rate", "n + self.rate"))
+
+
+def test_looking_for_code_in_arguments_runs_none() -> None:
+    """Neither properties nor what a class does in place of looking up an attribute, an item, or a hash."""
+    ran: list[str] = []
+
+    class Telling(dict[str, Any]):
+        __slots__ = ("__dict__", "empty")
+
+        def __getattribute__(self, name: str) -> Any:
+            ran.append(name)
+            return super().__getattribute__(name)
+
+        def __getattr__(self, name: str) -> Any:
+            ran.append(name)
+            raise ValueError(name)
+
+        def values(self) -> Any:
+            ran.append("values")
+            return super().values()
+
+        def __iter__(self) -> Iterator[str]:
+            ran.append("iter")
+            return super().__iter__()
+
         def __len__(self) -> int:
-            looked.append(1)
+            ran.append("len")
             return super().__len__()
 
-    cyclic = Looked()
-    cyclic.append(cyclic)
-    rows = [Looked([0.5] * 1000) for _ in range(1000)]
-    assert brought_code({"rows": rows, "cyclic": cyclic}).keys() <= {"code of rows", "code of cyclic"}
-    assert len(looked) < 50
+        @property
+        def found(self) -> int:
+            ran.append("found")
+            return 1
+
+        @property
+        def __class__(self) -> Any:
+            ran.append("class")
+            return dict
+
+    telling = Telling(a=_helper)
+    ran.clear()
+    assert len(brought_code({"telling": [telling]})["code of telling"]) == 2
+    assert ran == []
+
+
+def test_what_an_object_remembers_brings_no_code() -> None:
+    """A `cached_property` that has been asked for makes no other key."""
+
+    class Shop:
+        @cached_property
+        def engine(self) -> Any:
+            return _helper
+
+    shop = Shop()
+    before = brought_code({"shop": shop})
+    assert shop.engine is _helper
+    assert brought_code({"shop": shop}) == before
+
+
+def test_an_argument_that_cannot_be_looked_at_brings_the_rest() -> None:
+    """An object that wraps a function and can't be hashed brings it, beside the classes; nothing is raised."""
+
+    class Wrapper:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            self.__wrapped__ = _helper
+
+    class Hidden:
+        @property
+        def __dict__(self) -> Any:  # type: ignore[override]
+            raise ValueError
+
+    assert len(brought_code({"all": (Wrapper(), Hidden())})["code of all"]) == 3
+
+
+def test_the_code_in_arguments_has_one_key_in_all_processes(
+    tmp_path: Path, run_python: Any, module: Any
+) -> None:
+    """Neither the order of a set nor an address counts."""
+    (tmp_path / "ledger.py").write_text(HELD)
+    program = (
+        "import ledger; from flowfn.caching.keys import key_of; held = {ledger.clean, ledger.Flat, ledger.Size}; "
+        "print(key_of(ledger.post._self_definition, (ledger.Plain(held),), {}).text)"
+    )
+    found = {run_python("-c", program, PYTHONHASHSEED=seed).stdout.strip() for seed in ("1", "2")}
+    assert len(found) == 1
+    assert found.pop().startswith("ledger.post:")

@@ -8,7 +8,7 @@ from types import MemberDescriptorType
 from typing import Any
 
 from flowfn.errors import CorruptDataError, TypeChangedError
-from flowfn.python.slots import held_in, slots_of
+from flowfn.python.slots import dict_of, held_in, slots_of
 from flowfn.serde.names import reference
 
 _TYPING_NOTE = "__orig_class__"
@@ -25,7 +25,7 @@ def reader_of(cls: Any) -> Callable[[Any], dict[str, Any]]:
     """What gives the attributes of a class's instances, and runs no code of it."""
     slots = slots_of(cls)
     if slots and (hasattr(cls, "__getattr__") or cls.__getattribute__ is not object.__getattribute__):
-        return lambda value: {**_dict_of(value), **held_in(slots, value)}
+        return lambda value: {**dict_of(value), **held_in(slots, value)}
     # A class that cloudpickle brought has `__slots__`, and no slots.
     return _read_with_slots if any("__slots__" in vars(base) for base in cls.__mro__) else _read
 
@@ -41,13 +41,6 @@ def _read_with_slots(value: Any) -> dict[str, Any]:
         return state or {}
     instance, slots = state
     return {**instance, **slots} if instance else slots
-
-
-def _dict_of(value: Any) -> dict[str, Any]:
-    try:
-        return object.__getattribute__(value, "__dict__")  # type: ignore[no-any-return]
-    except AttributeError:
-        return {}
 
 
 @lru_cache(1024)
