@@ -69,9 +69,8 @@ def _definitions(argument: Any) -> Iterator[Any]:
         parts = _parts(kind, value)
         left -= 1 + len(parts)
         waiting.extend(_compound(parts))
-        if (
-            kind.is_open
-        ):  # attributes cost nothing until they are come to: all objects in a list are before them
+        # Attributes cost nothing until they are come to: all objects in a list are before them.
+        if kind.is_open:
             waiting.extend(_compound(_attributes(kind, value, attributes)))
 
 

@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Coroutine, Iterable, Set
 from contextlib import suppress
+from contextvars import ContextVar, copy_context
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -31,6 +32,7 @@ from weakref import WeakKeyDictionary
 
 from flowfn.context import current_frame
 from flowfn.identity.code.compiled import parameters_of, steps_of
+from flowfn.python.event_loop import running_loop
 
 if TYPE_CHECKING:
     from dis import Instruction
@@ -53,6 +55,10 @@ _WAIT_FOR = asyncio.wait_for.__code__
 
 _HASHED = 1 << 32
 """Above all numbers that are counts."""
+
+
+_branch: ContextVar[tuple[Numbers | None, int]] = ContextVar("flowfn.branch", default=(None, 0))
+"""Where a context is that of a branch, or a copy: whose, and its number."""
 
 
 class TaskCounter:
@@ -84,6 +90,9 @@ class TaskCounter:
         numbers = numbers_of(frame)
         number = numbers.here() if way.waits else numbers.number(coro, way.together)
         numbers.starting.append(number)
+        if context is None:
+            options["context"] = context = copy_context()
+            context.run(_branch.set, (numbers, number))
         try:
             task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
         finally:
@@ -193,8 +202,12 @@ def numbers_of(frame: Frame) -> Numbers:
 
 
 def branch_number(frame: Frame) -> int:
-    """Which branch of a frame's code is running."""
-    return 0 if branch_of(frame) is None else numbers_of(frame).here()
+    """Which branch of a frame's code is running; on a thread of its own, as of `asyncio.to_thread`, that of the context
+    which it was given."""
+    if branch_of(frame) is not None:
+        return numbers_of(frame).here()
+    numbers, number = _branch.get()
+    return number if numbers is not None and numbers is frame.numbers and running_loop() is None else 0
 
 
 def branch_began(frame: Frame) -> FrameType | None:

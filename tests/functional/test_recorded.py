@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count, cycle
+from threading import Event
 from typing import Any
 from uuid import UUID
 
@@ -574,3 +575,34 @@ def test_a_short_sleep_outside_a_run(world: World) -> None:
         world.call(main)
     else:
         assert flowfn.sleep(0) is None
+
+
+def test_a_thread_that_a_branch_waits_for_gets_the_values_of_the_branch() -> None:
+    """G2: it has a copy of the branch's context, whichever thread comes first."""
+    booked: list[tuple[int, UUID]] = []
+    order = [[0, 1, 2, 3], [3, 1, 0, 2]]
+
+    @task
+    def book(guest: int, id: UUID) -> None:
+        booked.append((guest, id))
+
+    def work(guest: int, turns: list[Event]) -> None:
+        turns[guest].wait(10)
+        book(guest, flowfn.uuid4()).result()
+        following = order[0].index(guest) + 1
+        if following < 4:
+            turns[order[0][following]].set()
+
+    @entrypoint(checkpointer=MemorySaver())
+    async def wf() -> None:
+        turns = [Event() for _ in range(4)]
+        turns[order[0][0]].set()
+        await asyncio.gather(*(asyncio.to_thread(work, guest, turns) for guest in range(4)))
+        if len(order) > 1:
+            raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError):
+        asyncio.run(wf.thread("t").ainvoke())
+    order.pop(0)
+    asyncio.run(wf.thread("t").aresume())
+    assert [guest for guest, _ in booked] == [0, 1, 2, 3]
