@@ -790,3 +790,110 @@ def test_the_code_in_arguments_has_one_key_in_all_processes(
     found = {run_python("-c", program, PYTHONHASHSEED=seed).stdout.strip() for seed in ("1", "2")}
     assert len(found) == 1
     assert found.pop().startswith("ledger.post:")
+
+
+CELLS = """
+import sys
+from flowfn.caching.keys import key_of
+
+_ih = [""]
+
+class Shell:
+    def run_cell_magic(self, name, line, cell):
+        exec(cell, globals())
+
+def get_ipython():
+    return Shell()
+
+def run(cell):
+    _ih.append(cell)
+    try:
+        exec(compile(cell, f"<cell {len(_ih)}>", "exec"), globals())
+    except ZeroDivisionError:
+        pass
+
+run("from flowfn import CachePolicy, task\\n@task(cache_policy=CachePolicy())\\ndef f(x): return RATES")
+for cells in sys.argv[1:]:
+    for cell in cells.split("|"):
+        run(cell)
+    print(key_of(f._self_definition, (1,), {}).text)
+"""
+
+
+@pytest.fixture
+def notebook(run_python: Any) -> Callable[..., list[str]]:
+    """The key after each of some cells, as IPython runs them; `|` parts those that run before one is asked for."""
+
+    def keys(*cells: str) -> list[str]:
+        return str(run_python("-c", CELLS, *cells).stdout).split()
+
+    return keys
+
+
+@pytest.mark.parametrize(
+    ("cell", "edited"),
+    [
+        ("RATES = {'a': 1}", "RATES = {'a': 2}"),
+        ("RATES = dict(a=1)", "RATES = dict(a=2)"),
+        ("RATES: dict = dict(a=1)", "RATES: dict = dict(a=2)"),
+        ("RATES = dict(a=1)", "RATES = dict(a=1)|RATES['a'] = 2|RATES = RATES.copy()"),
+        ("RATES = dict(a=1)|RATES = RATES.copy()", "RATES = dict(a=2)|RATES = RATES.copy()"),
+        ("RATES = dict(a=1)", "get_ipython().run_cell_magic('time', '', 'RATES = dict(a=2)')"),
+    ],
+)
+def test_an_edited_cell_of_a_notebook_busts(
+    notebook: Callable[..., list[str]], cell: str, edited: str
+) -> None:
+    """The line that made a table last counts, in whatever cell it is; run again, or put back, it is as it was."""
+    first, again, changed, back = notebook(cell, cell, edited, cell)
+    assert first.startswith("__main__.f:")
+    assert first == again == back != changed
+    assert notebook(edited)[0] == changed
+
+
+def test_a_cell_that_failed_before_its_line_gave_no_value(notebook: Callable[..., list[str]]) -> None:
+    """What a cell would have made had it come so far isn't what the table was made by."""
+    before, failed, ran = notebook("RATES = {'a': 1}", "1 / 0\nRATES = {'a': 2}", "RATES = {'a': 2}")
+    assert before == failed != ran
+
+
+COMMAND = """
+from flowfn import CachePolicy, task
+from flowfn.caching.keys import key_of
+
+RATES = {"a": 1}
+
+@task(cache_policy=CachePolicy())
+def f(x):
+    return RATES
+
+print(key_of(f._self_definition, (1,), {}).text)
+"""
+
+
+def test_the_line_of_a_command_that_makes_a_table_counts(run_python: Any) -> None:
+    """Of `python -c` the text that it was given has the line."""
+    sources = (COMMAND, f"# moved\n{COMMAND}", COMMAND.replace('"a": 1', '"a": 2'))
+    first, moved, edited = (run_python("-B", "-W", "default", "-c", source).stdout for source in sources)
+    assert first.startswith("__main__.f:")
+    assert first == moved != edited
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="the prompt keeps no source")
+def test_the_line_of_a_prompt_that_makes_a_table_counts(run_python: Any) -> None:
+    """Of an interactive session the line that was typed last counts."""
+    typed = COMMAND.replace("    return RATES\n", "    return RATES\n\n")
+    sources = (typed, typed, typed.replace('"a": 1', '"a": 2'))
+    program = "import subprocess, sys; subprocess.run([sys.executable, '-i'], input=sys.argv[1], text=True)"
+    first, again, edited = (run_python("-c", program, source).stdout for source in sources)
+    assert "__main__.f:" in first
+    assert first == again != edited
+
+
+def test_a_table_that_no_line_makes_counts_for_its_process(run_python: Any) -> None:
+    """What can't be told from another one is kept for nobody else, and a warning says what to write."""
+    hidden = COMMAND.replace("RATES = {", "globals()['RATES'] = {")
+    first, second = (run_python("-c", hidden) for _ in range(2))
+    assert first.stdout.startswith("__main__.f:")
+    assert first.stdout != second.stdout
+    assert "nothing is seen to make RATES" in first.stderr

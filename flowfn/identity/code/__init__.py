@@ -6,5 +6,6 @@ Rule: code is read, never called, and of libraries' code nothing counts.
   read where there is none.
 - `unwrapping`, `functions`, `classes`: what is under wrappers, and what functions and classes are made of.
 - `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result
-  depends on, with `assigned`, the lines that make what can change in place. `lines`: where in it a call stands.
+  depends on, with `assigned`, the lines that make what can change in place, and `cells`, where a notebook has these.
+  `lines`: where in it a call stands.
 """

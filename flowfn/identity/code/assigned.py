@@ -3,20 +3,22 @@
 Rule: a table or a settings object may change in place, and is no input then; but whoever edits the line that makes it
 edits code. What counts is that line alone, reduced as functions are, wherever the name was imported from. A file that
 was changed while the process ran needn't have the line that made the value: unless it spells it, it counts for this
-process alone.
+process alone. A notebook or a prompt has cells for a file (`cells`); a value that nothing there is seen to make counts
+for this process, and for as long as it is there.
 """
 
 from __future__ import annotations
 
-import ast
+import logging
 from collections.abc import Mapping
 from importlib.util import resolve_name
 from typing import Any
 from uuid import uuid4
 
+from flowfn.identity.code.cells import Cells, spells
 from flowfn.identity.code.source import Index, index_of
 from flowfn.python.project import is_own_module
-from flowfn.python.script import namespace_of
+from flowfn.python.script import MAIN, namespace_of
 
 __all__ = ["assignment"]
 
@@ -24,6 +26,8 @@ _MOST_IMPORTS = 16
 """How often a name may be imported on, before it's a circle."""
 
 _THIS_PROCESS = uuid4().hex
+
+_logger = logging.getLogger("flowfn")
 
 
 def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
@@ -33,25 +37,29 @@ def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
         if source is None:
             return None
         if (text := source.assigned(name)) is not None:
-            is_as_loaded = source.is_older or _spells(text, namespace.get(name))
+            is_as_loaded = source.is_older or spells(text, namespace.get(name))
             return text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}"
         if name not in source.imports:
-            return None
+            return _unknown(name) if isinstance(source, Cells) else None
         module, name = source.imports[name]
         namespace = namespace_of(_absolute(module, namespace.get("__package__")))
     return None
 
 
-def _spells(text: str, value: Any) -> bool:
-    """Whether a source is a literal, and of this value."""
-    try:
-        return bool(ast.literal_eval(text) == value)
-    except Exception:  # no literal, or a value that can't be compared
-        return False
+def _unknown(name: str) -> str:
+    """What a value that nothing is seen to make counts by: whoever asks again once it is another one gets another."""
+    _logger.warning(
+        "nothing is seen to make %s in __main__, which is no file: cached results of tasks that name it are kept for "
+        "this process alone; assign it in a cell, or say what counts with CachePolicy(key=…) or version=…",
+        name,
+    )
+    return f"# {uuid4().hex} in process {_THIS_PROCESS}"
 
 
-def _source_of(namespace: Mapping[str, Any]) -> Index | None:
+def _source_of(namespace: Mapping[str, Any]) -> Index | Cells | None:
     name, file = namespace.get("__name__"), namespace.get("__file__")
+    if name in MAIN and file is None:
+        return Cells(namespace)
     if not (isinstance(name, str) and isinstance(file, str) and is_own_module(name)):
         return None
     return index_of(file)

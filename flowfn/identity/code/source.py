@@ -24,7 +24,7 @@ from flowfn.identity.code.scopes import Chain, names_in
 from flowfn.python.began import BEGAN
 from flowfn.python.script import namespace_of
 
-__all__ = ["Index", "Unit", "class_unit", "function_unit", "index_of", "parse"]
+__all__ = ["Index", "Unit", "class_unit", "function_unit", "index_of", "index_of_text", "parse"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -240,6 +240,12 @@ def index_of(filename: str) -> Index | None:
     if known is None or known[0] is not lines:
         known = _indexes[filename] = (lines, _parse(filename, lines))
     return known[1]
+
+
+@lru_cache(maxsize=4096)
+def index_of_text(text: str) -> Index | None:
+    """The index of code that is in no file."""
+    return _parse("", text.splitlines(keepends=True))
 
 
 def _parse(filename: str, lines: list[str]) -> Index | None:
