@@ -897,3 +897,13 @@ def test_a_table_that_no_line_makes_counts_for_its_process(run_python: Any) -> N
     assert first.stdout.startswith("__main__.f:")
     assert first.stdout != second.stdout
     assert "nothing is seen to make RATES" in first.stderr
+
+
+def test_a_table_that_no_line_makes_is_one_key_until_it_is_another(run_python: Any) -> None:
+    """All that ask for the key of a value in one process get the same; once the name has another one they don't."""
+    printed = COMMAND.splitlines()[-1]
+    again = printed.replace("f._self", "f.with_options(timeout=5)._self")
+    other = "globals()['RATES'] = {'a': 2}"
+    hidden = COMMAND.replace("RATES = {", "globals()['RATES'] = {")
+    first, same, changed = run_python("-c", "\n".join([hidden, again, other, printed])).stdout.split()
+    assert first == same != changed

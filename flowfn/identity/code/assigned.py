@@ -40,20 +40,28 @@ def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
             is_as_loaded = source.is_older or spells(text, namespace.get(name))
             return text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}"
         if name not in source.imports:
-            return _unknown(name) if isinstance(source, Cells) else None
+            return _unknown(namespace, name) if isinstance(source, Cells) else None
         module, name = source.imports[name]
         namespace = namespace_of(_absolute(module, namespace.get("__package__")))
     return None
 
 
-def _unknown(name: str) -> str:
-    """What a value that nothing is seen to make counts by: whoever asks again once it is another one gets another."""
-    _logger.warning(
-        "nothing is seen to make %s in __main__, which is no file: cached results of tasks that name it are kept for "
-        "this process alone; assign it in a cell, or say what counts with CachePolicy(key=…) or version=…",
-        name,
-    )
-    return f"# {uuid4().hex} in process {_THIS_PROCESS}"
+def _unknown(namespace: Mapping[str, Any], name: str) -> str:
+    """What a value that nothing is seen to make counts by: the same for as long as the name has that very value."""
+    place, value = (id(namespace), name), namespace.get(name)
+    known = _unknowns.get(place)
+    if known is None or known[0] is not value:
+        _logger.warning(
+            "nothing is seen to make %s in __main__, which is no file: cached results of tasks that name it are kept "
+            "for this process alone; assign it in a cell, or say what counts with CachePolicy(key=…) or version=…",
+            name,
+        )
+        known = _unknowns[place] = (value, f"# {uuid4().hex} in process {_THIS_PROCESS}")
+    return known[1]
+
+
+_unknowns: dict[tuple[int, str], tuple[Any, str]] = {}
+"""By namespace and name: the value, held so that no other one gets its id, and what it counts by."""
 
 
 def _source_of(namespace: Mapping[str, Any]) -> Index | Cells | None:
