@@ -471,6 +471,18 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
     assert (before != found_by((old, new))) == busts
 
 
+def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Callable[..., str]) -> None:
+    """`from … import *` is followed as an import by name is, from module to module."""
+    stars = [
+        ("RATES as KNOWN, Rate", "*"),
+        ("KNOWN['low']", "RATES['low']"),
+        ("from .base import RATES", "from .base import *"),
+    ]
+    before = found_by(*stars)
+    assert before == found_by(*stars)
+    assert before != found_by(*stars, ("dict(low=1)", "dict(low=2)"))
+
+
 def test_a_long_table_counts_as_it_stands(found_by: Callable[..., str]) -> None:
     """One value among a thousand lines makes it another."""
     lines = "".join(f"    'key {number}': {number},\n" for number in range(1000))

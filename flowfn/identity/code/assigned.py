@@ -39,10 +39,25 @@ def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
         if (text := source.assigned(name)) is not None:
             is_as_loaded = source.is_older or spells(text, namespace.get(name))
             return text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}"
-        if name not in source.imports:
+        found = _imported(source, namespace, name)
+        if found is None:
             return _unknown(namespace, name) if isinstance(source, Cells) else None
+        namespace, name = found
+    return None
+
+
+def _imported(
+    source: Index | Cells, namespace: Mapping[str, Any], name: str
+) -> tuple[Mapping[str, Any], str] | None:
+    """The module that a name is imported from, and its name there; of `*` the last one that has what it means."""
+    package = namespace.get("__package__")
+    if name in source.imports:
         module, name = source.imports[name]
-        namespace = namespace_of(_absolute(module, namespace.get("__package__")))
+        return namespace_of(_absolute(module, package)), name
+    for module in reversed(source.stars):
+        there = namespace_of(_absolute(module, package))
+        if name in there and there[name] is namespace.get(name):
+            return there, name
     return None
 
 

@@ -39,6 +39,11 @@ class Cells:
         """The names from other modules: from which, and what they are called there."""
         return {name: place for _, index in self._indexes("import") for name, place in index.imports.items()}
 
+    @property
+    def stars(self) -> list[str]:
+        """The modules of which it has all names, the first first."""
+        return [module for _, index in self._indexes("import") for module in index.stars]
+
     def assigned(self, name: str) -> str | None:
         """What made the value that a name has, reduced; None where nothing is seen to."""
         texts = self._ways_made(name)

@@ -116,6 +116,8 @@ class Index(ast.NodeVisitor):
         self._assignments: dict[str, list[ast.stmt]] = {}
         self.imports: dict[str, tuple[str, str]] = {}
         """The names that the top of the file has from other modules: from which, and what they are called there."""
+        self.stars: list[str] = []
+        """The modules of which it has all names, the first first."""
         self._scope: list[str] = []
         self.visit(tree)
 
@@ -191,6 +193,8 @@ class Index(ast.NodeVisitor):
         if not self._scope:
             module = "." * node.level + (node.module or "")
             self.imports |= {each.asname or each.name: (module, each.name) for each in node.names}
+            if self.imports.pop("*", None) is not None:
+                self.stars.append(module)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.lambdas.setdefault(node.lineno, []).append(node)
