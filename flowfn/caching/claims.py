@@ -3,6 +3,7 @@
 Here callers queue behind the first one: `join`, `leave`. Among processes a cache that can be shared
 has claims, which expire: a claim that this process holds is renewed by one thread until it is given back,
 so that a computation may take as long as it likes, and a killed process stands in the way for one lease.
+Whoever computes is known weakly: where Ctrl-C came between all that would have told, it is over once it is gone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 import time
 import uuid
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from flowfn.futures import Future
 from flowfn.logs import logger
@@ -19,29 +21,42 @@ from flowfn.python.forking import after_fork
 
 _Key = tuple[int, str]
 
-_flights: dict[_Key, list[Future[None]]] = {}
+
+class Queue(list[Future[None]]):
+    """Those who wait for one who computes."""
+
+    def tell(self) -> None:
+        """Let them ask again; may be called again, as after an interrupt."""
+        while self:
+            future = self[-1]
+            if not future.done() and (future.running() or future.set_running_or_notify_cancel()):
+                future.set_result(None)
+            self.pop()
+
+    __del__ = tell
+
+
+_flights: WeakValueDictionary[_Key, Queue] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def join(cache: Any, key: str) -> Future[None] | None:
-    """Become the one who computes (None), or get a future that is done when whoever computes has left."""
+def join(cache: Any, key: str, mine: Queue) -> Future[None] | None:
+    """Become the one who computes (None), with those who wait in `mine`, or get a future that is done at its end."""
     with _lock:
-        waiting = _flights.get((id(cache), key))
-        if waiting is None:
-            _flights[id(cache), key] = []
+        waiting = _flights.setdefault((id(cache), key), mine)
+        if waiting is mine:
             return None
         future: Future[None] = Future()
         waiting.append(future)
         return future
 
 
-def leave(cache: Any, key: str) -> None:
-    """Let those who wait ask again: the value is kept now, or one of them computes."""
+def leave(cache: Any, key: str, mine: Queue) -> None:
+    """Let those in `mine` ask again; may be called again, and where nobody joined."""
     with _lock:
-        waiting = _flights.pop((id(cache), key), [])
-    for future in waiting:
-        if future.set_running_or_notify_cancel():
-            future.set_result(None)
+        if _flights.get((id(cache), key)) is mine:
+            del _flights[id(cache), key]
+    mine.tell()
 
 
 class Claim:
@@ -88,7 +103,7 @@ class _Keeper:
     """One thread that renews this process's claims, while it holds any."""
 
     def __init__(self) -> None:
-        self._claims: dict[Claim, None] = {}
+        self._claims: WeakKeyDictionary[Claim, None] = WeakKeyDictionary()
         self._beat = math.inf
         """The shortest lease of those that it waits to renew, in seconds."""
         self._changed = threading.Condition()
@@ -113,11 +128,11 @@ class _Keeper:
                 while not self._claims:
                     self._beat = math.inf
                     self._changed.wait()
-                self._beat = min(claim.cache.lease for claim in self._claims)
-                self._changed.wait(self._beat / 3)
+                self._beat = min([claim.cache.lease for claim in self._claims], default=math.inf)
+                self._changed.wait(self._beat / 3 if self._beat < math.inf else 0)
                 due = list(self._claims)
-            for claim in due:
-                self._renew(claim)
+            while due:  # none is held here while the thread waits
+                self._renew(due.pop())
 
     def _renew(self, claim: Claim) -> None:
         if claim not in self._claims:

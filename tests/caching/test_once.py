@@ -272,8 +272,9 @@ def test_who_waits_may_be_cancelled_at_the_very_moment_when_it_is_told(
 ) -> None:
     """Its cancellation comes too late then, and whoever tells it goes on to the others."""
     cache = MemoryCache()
-    assert claims.join(cache, "key") is None
-    waiting = [claims.join(cache, "key"), claims.join(cache, "key")]
+    leader = claims.Queue()
+    assert claims.join(cache, "key", leader) is None
+    waiting = [claims.join(cache, "key", claims.Queue()) for _ in range(2)]
     settle = Future.set_result
 
     def cancelled_first(future: Future[None], value: None) -> None:
@@ -281,8 +282,22 @@ def test_who_waits_may_be_cancelled_at_the_very_moment_when_it_is_told(
         settle(future, value)
 
     monkeypatch.setattr(Future, "set_result", cancelled_first)
-    claims.leave(cache, "key")
+    claims.leave(cache, "key", leader)
     assert all(future is not None and future.done() for future in waiting)
+
+
+def test_who_waits_asks_again_once_who_computes_is_gone() -> None:
+    """Ctrl-C may come between all that would have told them."""
+    cache = MemoryCache()
+    leader = claims.Queue()
+    assert claims.join(cache, "key", leader) is None
+    waiting = claims.join(cache, "key", claims.Queue())
+    assert waiting is not None
+    del leader
+    assert waiting.result(timeout=10) is None
+    next_one = claims.Queue()
+    assert claims.join(cache, "key", next_one) is None
+    claims.leave(cache, "key", next_one)
 
 
 def test_after_an_error_the_next_computes(cache: Any) -> None:
@@ -371,3 +386,25 @@ def test_who_was_stopped_replaces_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
     seen.append(fetch(1).result())
     assert [*seen, fetch(1).result()] == ["mine", "the other's"]
+
+
+def test_a_claim_whose_taking_is_interrupted_is_given_back(
+    shared_cache: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C came as it was taken; it was renewed for as long as the process lived."""
+    take, taken = claims.Claim.take, list[claims.Claim]()
+
+    def interrupted(self: claims.Claim) -> bool:
+        take(self)
+        taken.append(self)
+        raise KeyboardInterrupt
+
+    @task(cache=shared_cache)
+    def double(x: int) -> int:
+        return 2 * x
+
+    with monkeypatch.context() as patched:
+        patched.setattr(claims.Claim, "take", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            double(21).result()
+    assert claims.Claim(shared_cache, taken[0].key).take()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from flowfn.caching.claims import Claim, join, leave
+from flowfn.caching.claims import Claim, Queue, join, leave
 from flowfn.caching.entries import encode, is_fresh, value_of
 from flowfn.caching.keys import Key, key_of, weak_names
 from flowfn.caching.opening import place_of
@@ -32,16 +32,22 @@ async def through_cache(call: Call, host: Host, outcome: Callable[[Any], Corouti
     lookup = _lookup(call)
     if lookup is None:
         return await outcome(MISSING)
-    found = MISSING if lookup.refreshes else await lookup.seek(host)
+    found = MISSING
     try:
+        if not lookup.refreshes:
+            found = await lookup.seek(host)
         call.from_cache = found is not MISSING
         value = await outcome(found)
         if found is MISSING:
             await lookup.keep(host, value)
         return value
     finally:
-        if found is MISSING:
-            await lookup.leave(host)
+        if lookup.owes:
+            try:
+                await lookup.leave(host)
+            except (Exception, KeyboardInterrupt, SystemExit):  # a signal's, which comes as a call begins
+                await lookup.leave(host)
+                raise
 
 
 def _lookup(call: Call) -> Lookup | None:
@@ -71,7 +77,7 @@ def _warn_of_weakness(call: Call, key: Key) -> None:
 class Lookup:
     """One call's question to a cache."""
 
-    __slots__ = ("_cache", "_call", "_claim", "_key", "_leads", "_made", "_ttl", "refreshes")
+    __slots__ = ("_cache", "_call", "_claim", "_key", "_made", "_queue", "_ttl", "owes", "refreshes")
 
     def __init__(self, call: Call, cache: Any, key: Key) -> None:
         policy = call.definition.cache
@@ -80,7 +86,9 @@ class Lookup:
         self._cache = cache
         self._key = key
         self._ttl = policy.ttl
-        self._leads = False
+        self._queue = Queue()
+        self.owes = False
+        """Whether something may be taken that is to be given back: it is set before, for the sake of Ctrl-C."""
         self._claim: Claim | None = None
         refresh = policy.refresh
         self.refreshes = refresh(*call.args, **call.kwargs) if callable(refresh) else refresh
@@ -91,34 +99,30 @@ class Lookup:
             value = await self._kept(host)
             if value is not MISSING:
                 return value
-            other = join(self._cache, self._key.text)
+            self.owes = True
+            other = join(self._cache, self._key.text, self._queue)
             if other is None:
                 break
             if self._is_within_itself():
                 return MISSING
             await host.wait(other)
-        self._leads = True
-        try:
-            value = await self._kept(host)  # somebody may have kept it just before
-            if value is MISSING and hasattr(self._cache, "claim"):
-                value = await self._claimed(host)
-        except BaseException:
-            await self.leave(host)
-            raise
+        value = await self._kept(host)  # somebody may have kept it just before
+        if value is MISSING and hasattr(self._cache, "claim"):
+            value = await self._claimed(host)
         if value is not MISSING:
             await self.leave(host)
         return value
 
     async def _claimed(self, host: Host) -> Any:
         """The value that another process computes, or MISSING once this one may."""
-        claim, delay = Claim(self._cache, self._key.text), _FIRST_LOOK
+        self._claim = claim = Claim(self._cache, self._key.text)
+        delay = _FIRST_LOOK
         while not await self._taken(host, claim):
             await host.sleep(delay)
             delay = min(2 * delay, _LAST_LOOK)
             value = await self._kept(host)
             if value is not MISSING:
                 return value
-        self._claim = claim
         return await self._kept(host)
 
     async def _taken(self, host: Host, claim: Claim) -> bool:
@@ -174,14 +178,13 @@ class Lookup:
 
     async def leave(self, host: Host) -> None:
         """Let those who wait ask again."""
-        claim, self._claim = self._claim, None
         try:
-            if claim is not None:
-                await host.blocking(claim.give_back)
+            if self._claim is not None:
+                await host.blocking(self._claim.give_back)
+                self._claim = None
         finally:
-            if self._leads:
-                self._leads = False
-                leave(self._cache, self._key.text)
+            leave(self._cache, self._key.text, self._queue)
+        self.owes = False
 
     async def _asked(self, host: Host, method: str, *args: Any) -> Any:
         """Ask the cache: in place where that is brief, else where it may block."""
