@@ -24,6 +24,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
+from itertools import chain
 from pathlib import PosixPath, PurePosixPath
 from types import CodeType, CoroutineType
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from flowfn.context import current_frame
-from flowfn.identity.code.compiled import parameters_of, steps_of
+from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
 from flowfn.python.event_loop import running_loop
 
 if TYPE_CHECKING:
@@ -255,8 +256,11 @@ def _called(coro: Any) -> str:
 
 def _shown_call(frame: FrameType) -> str:
     """A call of a function, with those of its arguments that can't change, and that its code hasn't."""
-    held = (frame.f_locals.get(name) for name in _kept_parameters(frame.f_code))
-    return f"{frame.f_code.co_qualname}({', '.join(map(_shown, held))})"
+    code = frame.f_code
+    held = [frame.f_locals.get(name) for name in _kept_parameters(code)]
+    if code.co_flags & VARKEYWORDS and held and type(held[-1]) is dict:  # its own, and nobody else's
+        held[-1:] = chain.from_iterable(held[-1].items())
+    return f"{code.co_qualname}({', '.join(map(_shown, held))})"
 
 
 @lru_cache(maxsize=1024)
@@ -276,8 +280,6 @@ def _stored(step: Instruction) -> tuple[str, ...]:
 def _shown(value: Any) -> str:
     if type(value) is tuple:
         return f"({', '.join(map(_shown, value))})"
-    if type(value) is dict:
-        return f"{{{', '.join(f'{_shown(key)}: {_shown(item)}' for key, item in value.items())}}}"
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"
     return repr(value) if type(value) in _ATOMS else type(value).__qualname__
