@@ -144,7 +144,8 @@ class Definition:
             bound = {**self._brought, **bound}
         if self.key is not None:
             names = (self.key,) if isinstance(self.key, str) else self.key
-            return {name: bound.get(name) for name in names}
+            defaults = self.parameters.defaults
+            return {name: bound[name] if name in bound else defaults.get(name) for name in names}
         for name in self.ignore:
             bound.pop(name, None)
         return bound

@@ -173,6 +173,30 @@ def test_a_key_names_the_call(world: World) -> None:
     assert [x["id"] for x in world.ran] == [2]
 
 
+def test_a_key_that_names_a_parameter_counts_its_default(world: World) -> None:
+    """G2: a call that leaves it out is the one that names it, and no other."""
+    edited: list[None] = []
+
+    @world.task(key=("a", "b"))
+    async def shown(a: int, b: int | None = 2) -> str:
+        world.ran.append((a, b))
+        return f"{a} {b}"
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        calls = [shown(1, None), shown(1, 2)] if edited else [shown(1), shown(1, None)]
+        found = [await world.value(each) for each in calls]
+        if not edited:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    edited.append(None)
+    assert world.invoke(wf, None, thread_id="t") == ["1 None", "1 2"]
+    assert len(world.ran) == 2
+
+
 def test_an_ignored_argument_does_not_count(world: World) -> None:
     """`ignore=` leaves parameters out of a call's identity."""
     failures = [True]
