@@ -48,7 +48,7 @@ class Kept:
 
 @task
 def load(number) -> {annotation}:
-    print("load")
+    print("load", flush=True)  # the process may die at once
     page = Page[Order](items=[Order(number=number)])
     return {result}
 
