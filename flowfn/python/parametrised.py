@@ -39,9 +39,9 @@ def parametrised(module: str, qualname: str) -> type | None:
             hints = typing.get_type_hints(annotated, include_extras=True)
         except Exception:  # it names what isn't there, or not yet
             continue
-        _unread.pop(key, None)
         for model, origin in _models(list(hints.values())):
             _keep(model, origin)
+        _unread.pop(key, None)  # only now: another thread that asks meanwhile reads it as well
     return _found.get((module, qualname))
 
 
