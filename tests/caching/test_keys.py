@@ -286,6 +286,140 @@ def test_an_edit_behind_a_name_busts(module: Any, old: str, new: str) -> None:
     assert _key(module(LEDGER).post, 5) == _key(before.post, 5) != _key(after.post, 5)
 
 
+SHELF = """
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Generic, TypeVar
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, Field, validate_call
+from typing_extensions import TypeAliasType
+
+from flowfn import CachePolicy, task
+
+def rounded(x):
+    return x + 10
+
+def checked(x):
+    return x + 20
+
+def told(x):
+    return x + 30
+
+Amount = Annotated[int, AfterValidator(rounded), AfterValidator(lambda x: x + 40)]
+Limited = Annotated[int, Field(ge=50)]
+Told = TypeAliasType("Told", Annotated[int, AfterValidator(told)])
+Given = TypeVar("Given")
+
+class Pen(BaseModel):
+    def cost(self):
+        return 60
+
+class Ink(BaseModel):
+    def cost(self):
+        return 70
+
+class Box(BaseModel, Generic[Given]):
+    items: list[Given]
+
+Boxes = Box[Ink]
+DEFAULTS = {"pen": 80}
+LABELS = {"pen": 90}
+height = ["of no field"]
+
+class Order(BaseModel):
+    amount: Amount
+    height: Limited
+    pens: list[Annotated[Pen, "by name"]]
+    told: Told
+    prices: dict = Field(default_factory=lambda: dict(DEFAULTS))
+
+@dataclass
+class Label:
+    text: "dict" = field(default_factory=LABELS.copy)
+
+@validate_call
+def checks(x: Annotated[int, AfterValidator(checked)]):
+    return x
+
+def made(table):
+    def lookup(x):
+        return table[x]
+    return lookup
+
+def with_table(table):
+    def decorated(function):
+        return lambda x: function(table[x])
+    return decorated
+
+lookup = made({5: 100})
+
+@with_table({5: 110})
+def looked_up(x):
+    return x
+
+@np.vectorize
+def command(x):
+    return x + 120
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    return Order(amount=x), Label(), checks(x), Boxes(items=[]), lookup(x), looked_up(x), command
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x + 10", "x + 11"),
+        ("x + 20", "x + 21"),
+        ("x + 30", "x + 31"),
+        ("x + 40", "x + 41"),
+        ("ge=50", "ge=51"),
+        ("return 60", "return 61"),
+        ("return 70", "return 71"),
+        ('"pen": 80', '"pen": 81'),
+        ('"pen": 90', '"pen": 91'),
+        ("5: 100", "5: 101"),
+        ("5: 110", "5: 111"),
+        ("x + 120", "x + 121"),
+    ],
+)
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        pytest.param(("", ""), id="annotations are text"),
+        pytest.param(("from __future__ import annotations", ""), id="annotations are objects"),
+        pytest.param(('list[Annotated[Pen, "by name"]]', '"list[Pen]"'), id="one is text within text"),
+    ],
+)
+def test_an_edit_behind_a_class_or_a_decorator_busts(
+    module: Any, spelling: tuple[str, str], old: str, new: str
+) -> None:
+    """What a hint leads to counts, and what a class's body or a library's decorator was given: validators behind an
+    alias, a model's types, tables for defaults and decorators, the function that an object was made of."""
+    source = SHELF.replace(*spelling)
+    before, after = module(source), module(source.replace(old, new))
+    assert _key(module(source).post, 5) == _key(before.post, 5) != _key(after.post, 5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('["of no field"]', '["of none"]'),
+        ("maxsize=8", "maxsize=9"),
+        ('DEFAULTS = {"pen"', 'DEFAULTS = {  "pen"'),
+    ],
+)
+def test_what_only_shares_a_name_or_is_an_option_does_not_bust(module: Any, old: str, new: str) -> None:
+    """A field is no global of its name, and how many results a helper remembers changes none."""
+    source = SHELF.replace("def checked", "import functools\n\n@functools.lru_cache(maxsize=8)\ndef checked")
+    before, after = module(source), module(source.replace(old, new))
+    assert source.replace(old, new) != source
+    assert _key(before.post, 5) == _key(after.post, 5)
+
+
 BRANCH = """
 import sys
 
@@ -848,6 +982,10 @@ def notebook(run_python: Any) -> Callable[..., list[str]]:
         ("RATES = {'a': 1}", "RATES = {'a': 2}"),
         ("RATES = dict(a=1)", "RATES = dict(a=2)"),
         ("RATES: dict = dict(a=1)", "RATES: dict = dict(a=2)"),
+        (
+            "import numpy|@numpy.vectorize\ndef RATES(x): return 1",
+            "import numpy|@numpy.vectorize\ndef RATES(x): return 2",
+        ),
         ("RATES = dict(a=1)", "RATES = dict(a=1)|RATES['a'] = 2|RATES = RATES.copy()"),
         ("RATES = dict(a=1)|RATES = RATES.copy()", "RATES = dict(a=2)|RATES = RATES.copy()"),
         ("RATES = dict(a=1)", "get_ipython().run_cell_magic('time', '', 'RATES = dict(a=2)')"),

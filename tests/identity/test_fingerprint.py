@@ -239,6 +239,15 @@ class TestHelpers:
         assert digest_of(project, text, "a") != digest_of(project, text.replace("n and", "n or"), "a")
         assert fingerprint(project(text).a).helpers == ("app.b", "app.c")
 
+    def test_what_a_type_hint_leads_to_counts(self, project: Project) -> None:
+        """A validator that a model's field has by an alias is code that the model runs."""
+        text = (
+            "from typing import Annotated\nfrom pydantic import AfterValidator, BaseModel\n"
+            "def rounded(x): return x + 1\nAmount = Annotated[int, AfterValidator(rounded)]\n"
+            "class Order(BaseModel):\n    amounts: 'list[Amount]'\ndef work(x): return Order(amounts=[x])\n"
+        )
+        assert digest_of(project, text) != digest_of(project, text.replace("x + 1", "x + 2"))
+
     def test_what_it_does_not_name_does_not_count(self, project: Project) -> None:
         """Other functions of the module may change."""
         assert digest_of(project, BASE + "\ndef other(): return 1") == digest_of(project, BASE)

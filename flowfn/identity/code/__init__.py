@@ -4,7 +4,8 @@ Rule: code is read, never called, and of libraries' code nothing counts.
 
 - `source`, `fstrings`: a function's text, reduced to what it does, and `scopes`: the names in it; `compiled`: what is
   read where there is none.
-- `unwrapping`, `functions`, `classes`: what is under wrappers, and what functions and classes are made of.
+- `unwrapping`, `functions`, `classes`, `hints`: what is under wrappers, and what functions, classes and type hints are
+  made of.
 - `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result
   depends on, with `assigned`, the lines that make what can change in place, and `cells`, where a notebook has these.
   `lines`: where in it a call stands.

@@ -90,6 +90,8 @@ def _gives(statement: ast.stmt, name: str) -> bool:
     is_stored = {type(each.ctx) is ast.Store for each in nodes}
     if isinstance(statement, ast.Expr):  # of a plain assignment it is what is assigned
         return not is_stored
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        return statement.name == name
     return is_stored == {True} and not isinstance(statement, ast.AugAssign)
 
 

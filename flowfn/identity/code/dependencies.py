@@ -10,7 +10,8 @@ objects; until then nothing need be read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from hashlib import sha256
 from operator import is_
 from types import CellType, FunctionType, ModuleType
@@ -19,7 +20,7 @@ from typing import Any
 from flowfn.identity.code.assigned import assignment
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import steps_of
-from flowfn.identity.code.fingerprint import read
+from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
 from flowfn.identity.code.unwrapping import attribute
 from flowfn.identity.constant import is_constant
@@ -37,8 +38,8 @@ _LONGEST = 500
 _Place = tuple[Any, str]
 """A namespace or cell, and the name in it."""
 
-_Named = tuple[FunctionType, Any, frozenset[tuple[str, ...]]]
-"""A function, where it finds its names, and which names it has."""
+_Named = tuple[Any, Any, frozenset[tuple[str, ...]]]
+"""A function or class, where it finds its names, and which names it has."""
 
 
 class Dependencies:
@@ -60,7 +61,7 @@ class Dependencies:
         assigned = _assigned(scopes)
         self._look(function, walk.scopes, assigned, _stored(walk.scopes))
         stored = _stored(scopes)
-        self._look(function, walk.methods, assigned, stored)
+        self._look(function, [*walk.methods, *walk.bodies], assigned, stored)
         for each in walk.units:
             if isinstance(each, type):
                 self._count_members(each, stored)
@@ -81,11 +82,11 @@ class Dependencies:
         return all(map(is_, _contents(self._places), self._seen))
 
     def _look(
-        self, function: Any, scopes: list[_Named], assigned: set[tuple[int, str]], stored: set[str]
+        self, function: Any, scopes: Iterable[_Named], assigned: set[tuple[int, str]], stored: set[str]
     ) -> None:
-        """Count the constants that functions name, and note where their names lead."""
+        """Count the constants that functions and classes name, and note where their names lead."""
         for each, scope, chains in scopes:
-            if each is not function:
+            if each is not function and type(each) is FunctionType:
                 self._count_defaults(each)
             for chain in sorted(chains):
                 holder = scope.holder(chain[0])
@@ -96,7 +97,7 @@ class Dependencies:
                 if len(chain) == 1 or chain[-1] not in stored:
                     found, is_root = scope.resolve(chain), len(chain) == 1 and holder is not None
                     name, of = ".".join(chain), "" if each is function else qualified_name(each)
-                    if not self._count(name, found, is_root, of) and not _is_code(found):
+                    if not self._count(name, found, is_root, of) and not _counts_itself(found):
                         self._count_source(name, _global(scope, chain, holder), of)
 
     def _count_defaults(self, function: FunctionType) -> None:
@@ -143,9 +144,19 @@ def _shown(text: str, counted: bytes) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({sha256(counted).hexdigest()[:8]})"
 
 
-def _is_code(value: Any) -> bool:
-    """Whether it counts by code of its own, and its options count for nothing."""
-    return isinstance(value, FunctionType | type | ModuleType) or attribute(value, "__flowfn__") is not None
+def _counts_itself(value: Any) -> bool:
+    """Whether it counts by code of its own, and its options count for nothing: not a function that another one made,
+    if that gave it what can't count itself."""
+    if type(value) is FunctionType:
+        return all(map(_counts, _contents([(cell, "") for cell in value.__closure__ or ()])))
+    return isinstance(value, _CODE) or attribute(value, "__flowfn__") is not None
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, _CODE) or is_constant(value) or is_project_code(value) or _is_of_a_library(value)
+
+
+_CODE = (type, ModuleType, type(lru_cache(len)))
 
 
 def _global(scope: Any, chain: tuple[str, ...], holder: Any) -> _Place | None:

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.classes import methods_of_body
 from flowfn.identity.code.compiled import locals_of
+from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
@@ -150,6 +151,8 @@ class _Walk:
         """Of each function: where it finds its names, and which names it has."""
         self.methods: list[tuple[FunctionType, _Scope, frozenset[Chain]]] = []
         """Likewise of the methods of each class, if tasks and workflows are opened: its text has theirs."""
+        self.bodies: list[tuple[type, _Body, frozenset[Chain]]] = []
+        """Likewise of the body of each class."""
         self._waiting: list[Any] = []
         self._opens = opens
 
@@ -185,13 +188,17 @@ class _Walk:
             if is_definition(definition) and is_own(definition):
                 self.add(definition)
             elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
-                self.follow(attribute(definition, "__wrapped__"))
+                wrapped = attribute(definition, "__wrapped__")
+                self.follow(wrapped)
+                if self._opens and type(wrapped) is FunctionType:
+                    self._look_into_annotations(wrapped)
             if self._opens:  # the function of the project's that `wrapt` calls in place of this one
                 self.follow(attribute(value, "_self_wrapper"))
 
     def _look_into(self, value: Any) -> None:
-        """Note the code behind a value: the class of an instance, and, where all code counts, what a container of
-        functions and instances holds: what is in one may change at any time, and changes no code."""
+        """Note the code behind a value: the class of an instance, what a type hint names, and, where all code counts,
+        what a container of functions and instances holds: what is in one may change at any time, and changes no code.
+        """
         waiting, left = [value], _MAX_HELD
         while waiting:
             each = waiting.pop()
@@ -204,6 +211,11 @@ class _Walk:
                         self.follow(one)
             elif isinstance(each, ModuleType) and each is not value:
                 self._look_into_module(each)
+            elif (parts := parts_of(each)) and len(parts) <= left:
+                left -= len(parts)
+                waiting.extend(parts)
+                for one in parts:
+                    self.follow(one)
             if not (_may_define(each) or isinstance(each, ModuleType) or _is_opaque(each)):
                 self.follow(type(each))
                 if self._opens and callable(each):
@@ -216,6 +228,18 @@ class _Walk:
             for each in list(vars(module).values()):
                 if getattr(each, "__module__", None) == module.__name__:
                     self.follow(each)
+
+    def _look_into_annotations(self, function: FunctionType) -> None:
+        """Note what a library's wrapper may make of a function's annotations, as pydantic's `validate_call` does."""
+        from flowfn.identity.code.scopes import names_in_text
+
+        resolve = _Scope(function).resolve
+        for hint in list(function.__annotations__.values()):
+            if isinstance(hint, str):
+                for chain in names_in_text(hint):
+                    self._follow_name(chain, resolve)
+            self.follow(hint)
+            self._look_into(hint)
 
     def _look_into_decorator(self, value: Any) -> None:
         """Note the functions that an object which can be called was given when it was made: a decorator's, say."""
@@ -287,9 +311,10 @@ class _Walk:
             is_in_text = function.__code__.co_qualname.startswith(f"{cls.__qualname__}.")
             if not is_in_text and not _is_opaque(members[name]):  # a decorator of the project's made it
                 self.add(function)
-        module = namespace_of(cls.__module__)
+        body = _Body(namespace_of(cls.__module__))
+        self.bodies.append((cls, body, unit.names))
         for chain in unit.names:
-            self._follow_name(chain, lambda chain: _resolve(module.get(chain[0]), chain[1:]))
+            self._follow_name(chain, body.resolve)
 
     def _methods(self, cls: type) -> Iterator[FunctionType]:
         """The project's own methods of a class, inherited ones too."""
@@ -309,12 +334,31 @@ def _may_define(value: Any) -> bool:
     )
 
 
-class _Scope:
+class _Body:
+    """Where the body of a class finds the values of its names: in its module."""
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._globals = namespace
+
+    def holder(self, name: str) -> Mapping[str, Any] | CellType | None:
+        """What holds the value of a name; None for a built-in."""
+        return self._globals if name in self._globals else None
+
+    def namespace(self, chain: Chain) -> Any:
+        """The module, class or function that a dotted name means, or None."""
+        return _as_namespace(self.resolve(chain))
+
+    def resolve(self, chain: Chain) -> Any:
+        """The value of a dotted name, or None."""
+        return _resolve(self._globals.get(chain[0]), chain[1:])
+
+
+class _Scope(_Body):
     """Where a function finds the values of its names."""
 
     def __init__(self, function: FunctionType, owner: type | None = None) -> None:
+        super().__init__(function.__globals__)
         self.code = code = function.__code__
-        self._globals = function.__globals__
         self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
         self._locals = locals_of(code)
         self._self = code.co_varnames[0] if code.co_argcount else None
@@ -329,12 +373,11 @@ class _Scope:
         """What holds the value of a name of its own or of its module's; None for a local and for a built-in."""
         if name in self._cells:
             return self._cells[name]
-        return self._globals if name in self._globals and name not in self._locals else None
+        return None if name in self._locals else super().holder(name)
 
     def namespace(self, chain: Chain) -> Any:
         """The module, class or function that a dotted name means, or None; a method's object stands for its class."""
-        found = self._owner if chain == (self._self,) else self.resolve(chain)
-        return found if isinstance(found, ModuleType | type) else _function_behind(found)
+        return _as_namespace(self._owner if chain == (self._self,) else self.resolve(chain))
 
     def resolve(self, chain: Chain) -> Any:
         """The value of a dotted name, or None; a method's own object stands for its class."""
@@ -343,7 +386,7 @@ class _Scope:
             return _resolve(_content(self._cells[root]), rest)
         if root == self._self:
             return _resolve(self._owner, rest) if rest and isinstance(self._owner, type) else None
-        return None if root in self._locals else _resolve(self._globals.get(root), rest)
+        return None if root in self._locals else super().resolve(chain)
 
 
 def _content(cell: Any) -> Any:
@@ -364,6 +407,10 @@ def _resolve(value: Any, attributes: Chain) -> Any:
             function = _function_behind(value)
             value = None if function is None else vars(function).get(name)
     return value
+
+
+def _as_namespace(value: Any) -> Any:
+    return value if isinstance(value, ModuleType | type) else _function_behind(value)
 
 
 def _function_behind(value: Any) -> FunctionType | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-__all__ = ["Chain", "names_in"]
+__all__ = ["Chain", "names_in", "names_in_text"]
 
 Chain = tuple[str, ...]
 """A dotted name: `helpers.clean` is `("helpers", "clean")`."""
@@ -19,23 +19,34 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def names_in(node: ast.AST) -> frozenset[Chain]:
-    """The names that a function, lambda or class has, its own variables among them."""
-    names = _Names()
+    """The names that a function or lambda has, its own variables among them, or those that a class uses."""
+    names = _Names(of_class=isinstance(node, ast.ClassDef))
     names.generic_visit(node)
     return frozenset(names.found)
+
+
+def names_in_text(hint: str) -> frozenset[Chain]:
+    """The names in an annotation that is text; none in what is no code."""
+    try:
+        return names_in(ast.parse(hint, mode="eval"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
 
 
 class _Names(ast.NodeVisitor):
     """Collects dotted names."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_class: bool) -> None:
         self.found: set[Chain] = set()
+        self._of_class = of_class
         self._hidden: frozenset[str] = frozenset()
         """The variables of the scopes around what is visited, up to the outermost one."""
 
-    def visit_Name(self, node: ast.Name) -> None:
-        self._note(node)
-        self.generic_visit(node)  # an `FString` comes here as well
+    def visit_Name(self, node: ast.expr) -> None:
+        is_field = self._of_class and isinstance(node, ast.Name) and _is_stored(node)
+        if not is_field:  # nor an `FString`, which comes here as well
+            self._note(node)
+        self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._note(node)
@@ -45,6 +56,12 @@ class _Names(ast.NodeVisitor):
         chain = _chain(node)
         if chain and chain[0] not in self._hidden:
             self.found.add(chain)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self.generic_visit(node)
+        for each in ast.walk(node.annotation):
+            if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                self.found |= names_in_text(each.value)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._function(node.args, node.body)

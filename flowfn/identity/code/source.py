@@ -114,6 +114,7 @@ class Index(ast.NodeVisitor):
         self.lambdas: dict[int, list[ast.Lambda]] = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self._assignments: dict[str, list[ast.stmt]] = {}
+        self._decorated: dict[str, tuple[list[ast.expr], _Function]] = {}
         self.imports: dict[str, tuple[str, str]] = {}
         """The names that the top of the file has from other modules: from which, and what they are called there."""
         self.stars: list[str] = []
@@ -122,9 +123,11 @@ class Index(ast.NodeVisitor):
         self.visit(tree)
 
     def assigned(self, name: str) -> str | None:
-        """What the top of the file assigns to a name, reduced; None where it doesn't."""
+        """What the top of the file assigns to a name, reduced, or the function there that decorators make it of."""
         nodes = self._assignments.get(name)
-        return None if nodes is None else "; ".join(map(self._text, nodes))
+        if nodes is not None:
+            return "; ".join(map(self._text, nodes))
+        return _decorated(*self._decorated[name]) if name in self._decorated else None
 
     def _text(self, node: ast.stmt) -> str:
         """An assignment, reduced; a long table as it stands, comments and all, since writing it anew takes seconds."""
@@ -171,6 +174,8 @@ class Index(ast.NodeVisitor):
     def _function(self, node: _Function) -> None:
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         self.functions[first, node.name] = node
+        if node.decorator_list and not self._scope:
+            self._decorated[node.name] = (node.decorator_list, node)
         self._inside(node, node.name, "<locals>")
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -216,6 +221,12 @@ def _assigned(node: ast.stmt) -> str:
         return ast.unparse(node.value)
     is_plain = isinstance(node, ast.Assign) and all(isinstance(each, ast.Name) for each in node.targets)
     return ast.unparse(node.value if isinstance(node, ast.Assign) and is_plain else node)
+
+
+def _decorated(decorators: list[ast.expr], node: _Function) -> str:
+    """A function below its decorators, which the function itself has no longer."""
+    lines = [f"@{ast.unparse(_Reducer().visit(each))}" for each in decorators]
+    return "\n".join([*lines, ast.unparse(node)])
 
 
 def _span(node: ast.expr) -> tuple[int, int | None, int, int | None]:
