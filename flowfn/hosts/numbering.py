@@ -16,7 +16,7 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Coroutine, Iterable, Set
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Set
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from datetime import date, timedelta
@@ -26,10 +26,11 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 from pathlib import PosixPath, PurePosixPath
+from threading import get_ident
 from types import CodeType, CoroutineType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
@@ -58,8 +59,17 @@ _HASHED = 1 << 32
 """Above all numbers that are counts."""
 
 
-_branch: ContextVar[tuple[Numbers | None, int]] = ContextVar("flowfn.branch", default=(None, 0))
-"""Where a context is that of a branch, or a copy: whose, and its number."""
+class _Place:
+    """What a branch's context says, and so the threads that are given a copy: whose branch that is, and its number, or,
+    as long as that isn't told, its task."""
+
+    def __init__(self, numbers: Numbers, number: int | None) -> None:
+        self.numbers = numbers
+        self.number = number
+        self.task: ReferenceType[Task] | None = None
+
+
+_place: ContextVar[_Place | None] = ContextVar("flowfn.branch", default=None)
 
 
 class TaskCounter:
@@ -85,20 +95,25 @@ class TaskCounter:
         frame = current_frame.get() if context is None else context.get(current_frame)
         if frame is None:
             return _Task(coro, loop=loop, **options)
+        numbers, number = numbers_of(frame), None
         way = _Way(sys._getframe(1))
-        if not (way.is_own or way.waits or _is_own(getattr(coro, "cr_frame", None))):
-            return _Task(coro, loop=loop, **options)
-        numbers = numbers_of(frame)
-        number = numbers.here() if way.waits else numbers.number(coro, way.together)
-        numbers.starting.append(number)
+        if way.waits:
+            number = numbers.here()
+        elif way.is_own or _runs_own(coro):
+            number = numbers.number(coro, way.together)
+        place = _Place(numbers, number)
         if context is None:
             options["context"] = context = copy_context()
-            context.run(_branch.set, (numbers, number))
+        with suppress(RuntimeError):  # it is entered, as its maker runs in the same
+            context.run(_place.set, place)
+        numbers.starting.append(number)
         try:
             task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
         finally:
             numbers.starting.pop()
-        numbers.given[task] = number
+        place.task = ref(task)
+        if number is not None:
+            numbers.given[task] = number
         return task
 
 
@@ -122,6 +137,10 @@ class _Way:
             makes = makes and code.co_filename.endswith(_MAKERS)
             frame = frame.f_back
         self.is_own = makes and _is_own(frame)
+
+
+def _runs_own(coro: Any) -> bool:
+    return _is_own(getattr(coro, "cr_frame", None))
 
 
 def _is_own(frame: FrameType | None) -> bool:
@@ -153,11 +172,13 @@ class Numbers:
 
     def __init__(self, frame: Frame) -> None:
         self.given: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
-        self.starting: list[int] = []
-        """Those of tasks that are being made."""
+        self.starting: list[int | None] = []
+        """Those of tasks that are being made; None of one that isn't counted."""
         self._frame = frame
-        self._made: Counter[int] = Counter()
-        """How many tasks each branch has made."""
+        self._made: Counter[tuple[int, str]] = Counter()
+        """How many tasks each branch has made, by the library's coroutine that they run."""
+        self._thread = get_ident()
+        """That of the loop, where the first of them was made."""
         self._alike: Counter[str] = Counter()
         """How many branches ran the same, by what is said of it."""
         self._ahead: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
@@ -166,27 +187,34 @@ class Numbers:
     def here(self) -> int:
         """The number of the branch that is running: 0 for what calls the frame's code."""
         task = branch_of(self._frame)
-        if task is None:
-            return 0
+        return 0 if task is None else self.of(task)
+
+    def of(self, task: Task) -> int:
+        """The number of a branch, which runs or waits for a thread."""
         number = self.given.get(task)
         if number is None:
-            self.given[task] = number = self.starting[-1] if self.starting else self._by_code(_said(task))
+            number = self.starting[-1] if self.starting else None
+            self.given[task] = number = self._by_code(_said(task, self._thread)) if number is None else number
         return number
 
     def number(self, coro: Coroutine[Any, Any, Any], together: Iterable[Any] | None) -> int:
         """The number of a task that is being made; `together` is what else tasks are made of by the same call, which
         makes them in an order of no meaning."""
         if together is None:
-            return self._next()
+            return self._next(coro)
         if coro not in self._ahead and isinstance(together, Collection) and not isinstance(together, Set):
-            self._ahead.update((each, self._next()) for each in together if type(each) is CoroutineType)
+            self._ahead.update((each, self._next(each)) for each in together if type(each) is CoroutineType)
         ahead = self._ahead.pop(coro, None)
         return self._by_code(f"{self.here()}/{_called(coro)}") if ahead is None else ahead
 
-    def _next(self) -> int:
-        maker = self.here()
-        self._made[maker] += 1
-        return self._made[maker] if maker == 0 else _hashed(f"{maker}/{self._made[maker]}")
+    def _next(self, coro: Any) -> int:
+        """Those that run a library's coroutine, such as a queue's `get`, are counted by themselves: code that waits by
+        these makes as many as the clock allows."""
+        made = self.here(), "" if _runs_own(coro) else getattr(coro, "__qualname__", "")
+        self._made[made] += 1
+        maker, library = made
+        number = self._made[made]
+        return number if made == (0, "") else _hashed(f"{maker}/{library}{number}")
 
     def _by_code(self, said: str) -> int:
         """The number of a task that isn't counted: by what it runs, and which of several alike it is."""
@@ -207,8 +235,12 @@ def branch_number(frame: Frame) -> int:
     which it was given."""
     if branch_of(frame) is not None:
         return numbers_of(frame).here()
-    numbers, number = _branch.get()
-    return number if numbers is not None and numbers is frame.numbers and running_loop() is None else 0
+    place = _place.get()
+    if place is None or place.numbers is not frame.numbers or running_loop() is not None:
+        return 0
+    if place.number is None and place.task is not None and (task := place.task()) is not None:
+        place.number = place.numbers.of(task)
+    return place.number or 0
 
 
 def branch_began(frame: Frame) -> FrameType | None:
@@ -236,16 +268,42 @@ _ATOMS = frozenset(
 )
 
 
-def _said(task: Task) -> str:
-    """What tells the running task from others of its frame: its name, unless that is a number, and the first function
-    in it that isn't a library's, with those of its arguments that can't change."""
+def _said(task: Task, thread: int) -> str:
+    """What tells a task from others of its frame: its name, unless that is a number, and the first function in it that
+    isn't a library's, with those of its arguments that can't change. `thread` is the loop's."""
     name = "" if task.get_name().startswith("Task-") else task.get_name()
-    began = getattr(task.get_coro(), "cr_frame", None)
-    first, each = began, sys._getframe()
-    while each is not began and each.f_back is not None:
+    coro: Any = task.get_coro()
+    for _ in range(_MOST_LOOKS):
+        frames = _running(getattr(coro, "cr_frame", None), thread) or _waiting(coro)
+        first = next((each for each in frames if not _is_of_a_library(each)), None)
+        if first is not None:
+            return f"{name} {_shown_call(first)}"
+        if thread == get_ident():
+            break
+    return name
+
+
+_MOST_LOOKS = 100
+"""Of another thread, at a task that may begin to wait just between the two ways to look."""
+
+
+def _running(began: FrameType | None, thread: int) -> list[FrameType]:
+    """What a task runs at present, from where it began; nothing if it waits."""
+    frames: list[FrameType] = []
+    each = sys._current_frames().get(thread)
+    while each is not None:
+        frames.insert(0, each)
+        if each is began:
+            return frames
         each = each.f_back
-        first = first if _is_of_a_library(each) else each
-    return name if first is None else f"{name} {_shown_call(first)}"
+    return []
+
+
+def _waiting(coro: Any) -> Iterator[FrameType]:
+    """What a task waits in, from where it began; of one that runs only that."""
+    while (frame := getattr(coro, "cr_frame", None)) is not None:
+        yield frame
+        coro = coro.cr_await
 
 
 def _called(coro: Any) -> str:

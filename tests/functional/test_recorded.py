@@ -6,7 +6,7 @@ import functools
 import math
 import sys
 import time
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -377,6 +377,13 @@ async def _beside_a_quiet_one(branch: Any) -> None:
     await asyncio.gather(warm_up(), *map(branch, range(4)))
 
 
+async def _after_some_polling(branch: Any) -> None:
+    stop = asyncio.Event()
+    for _ in range(next(TURNS)):
+        await asyncio.wait({asyncio.create_task(stop.wait())}, timeout=0)
+    await asyncio.gather(*map(branch, range(4)))
+
+
 async def _in_branches(branch: Any) -> None:
     turns = next(TURNS)
 
@@ -401,7 +408,7 @@ def _named(task: Any) -> Any:
 
 
 SPLIT = [_by_names, _in_what_waits, _in_librarys_coroutines, _beside_a_quiet_one, _in_branches, _by_a_factory]
-SPLIT += [_by_anyio, _by_anyio_and_a_decorator, _by_anyio_with_a_parameter_that_changes]
+SPLIT += [_after_some_polling, _by_anyio, _by_anyio_and_a_decorator, _by_anyio_with_a_parameter_that_changes]
 
 
 @pytest.mark.parametrize("split", SPLIT)
@@ -577,8 +584,20 @@ def test_a_short_sleep_outside_a_run(world: World) -> None:
         assert flowfn.sleep(0) is None
 
 
-def test_a_thread_that_a_branch_waits_for_gets_the_values_of_the_branch() -> None:
+async def _threads(branch: Any) -> None:
+    await asyncio.gather(*(branch(guest) for guest in range(4)))
+
+
+async def _threads_in_contexts(branch: Any) -> None:
+    tasks = [asyncio.create_task(branch(guest), context=copy_context()) for guest in range(4)]
+    await asyncio.gather(*tasks)
+
+
+@pytest.mark.parametrize("split", [_threads, _threads_in_contexts, _by_anyio])
+def test_a_thread_that_a_branch_waits_for_gets_the_values_of_the_branch(split: Any) -> None:
     """G2: it has a copy of the branch's context, whichever thread comes first."""
+    if split is _by_anyio:
+        pytest.importorskip("anyio")
     booked: list[tuple[int, UUID]] = []
     order = [[0, 1, 2, 3], [3, 1, 0, 2]]
 
@@ -597,7 +616,11 @@ def test_a_thread_that_a_branch_waits_for_gets_the_values_of_the_branch() -> Non
     async def wf() -> None:
         turns = [Event() for _ in range(4)]
         turns[order[0][0]].set()
-        await asyncio.gather(*(asyncio.to_thread(work, guest, turns) for guest in range(4)))
+
+        async def branch(guest: int) -> None:
+            await asyncio.to_thread(work, guest, turns)
+
+        await split(branch)
         if len(order) > 1:
             raise ConnectionError("lost")
 
