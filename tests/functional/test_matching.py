@@ -517,13 +517,23 @@ class Shop:
     def charge(self) -> str:
         return self.name
 
+    def __call__(self) -> str:
+        return self.name
 
-def decorated(function: Callable[[], str]) -> Callable[[], str]:
+
+def decorated(function: Callable[[], str], after: str = "") -> Callable[[], str]:
     @functools.wraps(function)
     def wrapper() -> str:
-        return function()
+        return function() + after
 
     return wrapper
+
+
+def nothing() -> str:
+    return ""
+
+
+shop = Shop("")
 
 
 @pytest.mark.parametrize(
@@ -533,12 +543,28 @@ def decorated(function: Callable[[], str]) -> Callable[[], str]:
         lambda name: functools.partial(Shop(name).charge),
         lambda name: task(Shop(name).price),
         lambda name: decorated(Shop(name).price),
+        lambda name: decorated(Shop(name)),
+        lambda name: decorated(nothing, name),
+        lambda name: decorated(shop.price, name),
+        lambda name: decorated(shop, name),
+        lambda name: decorated(functools.partial(nothing), name),
         lambda name: functools.cache(Shop(name).price),
         lambda name: {name: 1}.keys(),
         lambda name: {1: name}.values(),
         lambda name: {name: 1}.items(),
     ],
-    ids=["task", "partial", "made a task", "decorated", "kept", "keys", "values", "items"],
+    ids=[
+        *(
+            "task",
+            "partial",
+            "made a task",
+            "decorated method",
+            "decorated object",
+            "decorator's of a function",
+        ),
+        *("decorator's of a method", "decorator's of an object", "decorator's of a partial", "kept"),
+        *("keys", "values", "items"),
+    ],
 )
 def test_an_argument_counts_by_the_object_that_it_is_of(world: World, given: Callable[[str], Any]) -> None:
     """G2: as a bound method does, whatever is around it; and what a dict shows of itself by that."""

@@ -68,13 +68,9 @@ def _builtin(walk: Walk, value: Any) -> Any:
 
 
 def _function(walk: Walk, value: types.FunctionType) -> Any:
-    """By name; local functions and lambdas, which share names, also by code and closure. What a decorator put around
-    a method or an object, and gave its name, counts as that."""
-    wrapped = vars(value).get("__wrapped__", value)
-    if type(wrapped) is not types.FunctionType and not walk.is_in(wrapped):
-        return tagged("around", walk.walk(wrapped, Field(".__wrapped__")))
+    """By name; local functions and lambdas, which share names, also by code and closure."""
     if "<" not in value.__qualname__:
-        return by_name(walk, value)
+        return _named_function(walk, value)
     from flowfn.identity.code.fingerprint import fingerprint
 
     captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
@@ -85,6 +81,25 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     defaults = [[positional, named, *more]] if positional or named or attributes else []
     code = fingerprint(value)
     return tagged("function", qualified_name(value), code.source or code.digest, captured, *defaults)
+
+
+def _named_function(walk: Walk, value: types.FunctionType) -> Any:
+    """By name; what a decorator put around a method or an object, and gave its name, by that, and what shares the name
+    of another function by what the decorator was given."""
+    wrapped = vars(value).get("__wrapped__", value)
+    is_around = type(wrapped) is not types.FunctionType and not walk.is_in(wrapped)
+    cells = [cell for cell in value.__closure__ or () if not _holds(cell, wrapped)]
+    if not is_around and (not cells or has_its_name(value)):
+        return by_name(walk, value)
+    inner = walk.walk(wrapped, Field(".__wrapped__")) if is_around else by_name(walk, value)
+    return tagged("around", inner, *(_captured(walk, cell) for cell in cells))
+
+
+def _holds(cell: types.CellType, value: Any) -> bool:
+    try:
+        return cell.cell_contents is value
+    except ValueError:  # not assigned yet
+        return False
 
 
 def _captured(walk: Walk, cell: types.CellType) -> Any:
