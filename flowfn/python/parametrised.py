@@ -8,21 +8,37 @@ or of the models and dataclasses in those. Two of one name are none.
 
 from __future__ import annotations
 
+import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
-from typing import Any
-from weakref import WeakValueDictionary
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from weakref import ReferenceType, ref
 
-_unread: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+class _Annotated(NamedTuple):
+    """A function or class, and those of its annotations that are still to be read.
+
+    `tried` is how much there was to find names in when they were tried last: what its module and the process had.
+    """
+
+    owner: ReferenceType[Any]
+    left: Mapping[str, Any]
+    tried: tuple[int, int] | None = None
+
+
+_unread: dict[int, _Annotated] = {}
 _found: dict[tuple[str, str], type | None] = {}
 
 
 def note(annotated: Any) -> None:
     """Have the models found that its annotations name, if everybody who imports its module has it."""
     annotated = getattr(annotated, "__func__", annotated)
-    if getattr(annotated, "__annotations__", None) and "<locals>" not in annotated.__qualname__:
-        _unread[id(annotated)] = annotated
+    for each in annotated.__mro__ if isinstance(annotated, type) else (annotated,):
+        annotations = getattr(each, "__annotations__", None)
+        if annotations and "<locals>" not in each.__qualname__:
+            _unread[id(each)] = _Annotated(ref(each), annotations)
 
 
 def origin_of(cls: Any) -> type | None:
@@ -35,14 +51,51 @@ def origin_of(cls: Any) -> type | None:
 def parametrised(module: str, qualname: str) -> type | None:
     """The model that annotations name so, by the module of the generic one; None if none does, or several are meant."""
     for key, annotated in list(_unread.items()):
-        try:
-            hints = typing.get_type_hints(annotated, include_extras=True)
-        except Exception:  # it names what isn't there, or not yet
-            continue
-        for model, origin in _models(list(hints.values())):
-            _keep(model, origin)
-        _unread.pop(key, None)  # only now: another thread that asks meanwhile reads it as well
+        left = _read(annotated)
+        if left is None:  # only now: another thread that asks meanwhile reads it as well
+            _unread.pop(key, None)
+        elif left is not annotated:
+            _unread[key] = left
     return _found.get((module, qualname))
+
+
+def _read(annotated: _Annotated) -> _Annotated | None:
+    """Note the models in annotations; what is left are those that name what isn't there, or not yet."""
+    owner = annotated.owner()
+    if owner is None:
+        return None
+    namespace = _namespace(owner)
+    there = len(namespace), len(sys.modules)
+    if annotated.tried == there:
+        return annotated
+    left = {}
+    for name, annotation in annotated.left.items():
+        try:
+            hint = _evaluated(annotation, owner, namespace)
+        except Exception:
+            left[name] = annotation
+        else:
+            for model, origin in _models([hint]):
+                _keep(model, origin)
+    return _Annotated(annotated.owner, left, there) if left else None
+
+
+def _evaluated(annotation: Any, owner: Any, namespace: dict[str, Any]) -> Any:
+    """An annotation by itself: one that can't be read says nothing of the others."""
+    inner = dict(vars(owner)) if isinstance(owner, type) else None
+    parameters = getattr(owner, "__type_params__", ())
+    alone = SimpleNamespace(__annotations__={"hint": annotation}, __type_params__=parameters)
+    return typing.get_type_hints(alone, namespace, inner, include_extras=True)["hint"]
+
+
+def _namespace(owner: Any) -> dict[str, Any]:
+    """Where the annotations of a function, whatever is around it, or of a class find their names."""
+    if isinstance(owner, type):
+        return vars(sys.modules.get(owner.__module__, typing))
+    while hasattr(owner, "__wrapped__"):
+        owner = owner.__wrapped__
+    found: dict[str, Any] = getattr(owner, "__globals__", {})
+    return found
 
 
 def _keep(model: type, origin: type) -> None:
@@ -52,12 +105,12 @@ def _keep(model: type, origin: type) -> None:
 
 def _models(hints: list[Any]) -> Iterator[tuple[type, type]]:
     """Those in annotations, at any depth, each with the generic one."""
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}
     while hints:
         hint = hints.pop()
         if id(hint) in seen:
             continue
-        seen.add(id(hint))
+        seen[id(hint)] = hint  # held, so that no other hint gets its id meanwhile
         hints += typing.get_args(hint)
         if isinstance(hint, type):
             hints += _fields(hint)

@@ -51,11 +51,20 @@ def reference(cls: type) -> str:
     The running script's classes carry the script's own module name, so that running it and
     importing it agree. A generic model that was given its types has the generic one's, if annotations name it.
     """
-    module, origin = cls.__module__, origin_of(cls)
-    if origin is not None and parametrised(origin.__module__, cls.__qualname__) is cls:
-        module = origin.__module__
-    module = script() if module in MAIN else module
-    return ":".join(published(module, cls.__qualname__))
+    origin = origin_of(cls)
+    return _name_in(
+        cls.__module__ if origin is None or not _is_annotated(cls, origin) else origin.__module__, cls
+    )
+
+
+def _name_in(module: str, cls: type) -> str:
+    return ":".join(published(script() if module in MAIN else module, cls.__qualname__))
+
+
+def _is_annotated(cls: type, origin: type) -> bool:
+    """Whether annotations name a model, and no other one of its name stands in the generic one's module."""
+    module, name = origin.__module__, cls.__qualname__
+    return parametrised(module, name) is cls and _walk(namespace_of(module), name) in (None, cls)
 
 
 def script() -> str:
@@ -84,13 +93,11 @@ def lookup(name: str) -> type | None:
     """The class of this name that is already there, or None."""
     module, _, qualname = name.partition(":")
     module, qualname = published(module, qualname)  # one that another Python wrote may not be
-    if "[" in qualname and (found := _annotated(module, qualname)) is not None:
-        return found
     for candidate in _candidates(module):
         found = _walk(candidate, qualname)
         if isinstance(found, type) and _agrees(found, module, qualname):
             return found
-    return None
+    return _annotated(module, qualname) if "[" in qualname else None
 
 
 def _annotated(module: str, qualname: str) -> type | None:
@@ -124,6 +131,8 @@ class Names:
         if name is not None and ":" not in name:
             raise ValueError(f"as_={name!r} is not a stored name. Write as_='module:QualifiedName'")
         self._allowed[reference(cls)] = cls
+        if (origin := origin_of(cls)) is not None:  # its name depends on which annotations the process has
+            self._allowed |= {_name_in(module, cls): cls for module in (cls.__module__, origin.__module__)}
         if name is not None:
             self._allowed[name] = cls
 

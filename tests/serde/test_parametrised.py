@@ -46,8 +46,16 @@ class Kept:
     page: "Page[Order]"
 
 
+@dataclass
+class Nested:
+    kept: "Kept"
+    numbers: "list[int]"
+    texts: "dict[str, list[int]]"
+    groups: "list[list[str]]"
+
+
 @task
-def load(number) -> {annotation}:
+def load(number{unread}) -> {annotation}:
     print("load", flush=True)  # the process may die at once
     page = Page[Order](items=[Order(number=number)])
     return {result}
@@ -72,10 +80,12 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def run(tmp_path: Path) -> Run:
     """Runs a program in a process of its own, in one folder."""
 
-    def started(*words: str, other: str = "", **parts: str) -> "subprocess.CompletedProcess[str]":
+    def started(
+        *words: str, other: str = "", unread: str = "", **parts: str
+    ) -> "subprocess.CompletedProcess[str]":
         (tmp_path / "models.py").write_text(MODELS)
         (tmp_path / "other.py").write_text(other)
-        (tmp_path / "app.py").write_text(PROGRAM.format(**parts))
+        (tmp_path / "app.py").write_text(PROGRAM.format(unread=unread, **parts))
         return subprocess.run(
             [sys.executable, "app.py", *words], cwd=tmp_path, capture_output=True, text=True
         )
@@ -83,6 +93,9 @@ def run(tmp_path: Path) -> Run:
     return started
 
 
+@pytest.mark.parametrize(
+    "unread", ["", ", rate: 'NotYet | None' = None"], ids=["", "beside one that is not read"]
+)
 @pytest.mark.parametrize("future", ["", "from __future__ import annotations"], ids=["read", "text"])
 @pytest.mark.parametrize(
     ("annotation", "result", "read"),
@@ -91,16 +104,39 @@ def run(tmp_path: Path) -> Run:
         ("list[Page[Order]]", "[page]", "found[0]"),
         ("Answer", "Answer(page=page)", "found.page"),
         ("Kept", "Kept(page)", "found.page"),
+        ("Nested", "Nested(Kept(page), [1], {}, [[]])", "found.kept.page"),
     ],
 )
 def test_a_model_that_an_annotation_names_is_restored(
-    run: Run, future: str, annotation: str, result: str, read: str
+    run: Run, future: str, unread: str, annotation: str, result: str, read: str
 ) -> None:
     """G1: by a process that hasn't made it, wherever annotations name it and however they are kept."""
-    parts = {"future": future, "annotation": annotation, "result": result, "read": read}
+    parts = {"future": future, "unread": unread, "annotation": annotation, "result": result, "read": read}
     died = run("dies", **parts)
     assert (died.returncode, died.stdout) == (9, "load\n")
     again = run(**parts)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+def test_registered_it_is_restored_whether_annotations_name_it_or_not(run: Run) -> None:
+    """G1: a process that reads a thread needn't have the tasks that made it."""
+    registers = "import flowfn.serde\nfrom models import Order, Page\nflowfn.serde.allow(Page[Order])"
+    parts = {"future": "", "result": "page", "read": "found", "other": registers}
+    assert run("dies", annotation="Page[Order]", **parts).stdout == "load\n"
+    again = run(annotation="object", **parts)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+def test_one_that_stands_in_its_module_is_no_other_that_annotations_name(run: Run) -> None:
+    """G1: of two that share a name, that which the module itself has is found by it."""
+    stands = "import models\nmodels.__dict__['Page[Order]'] = models.Page[models.Order]"
+    other = (
+        f"{stands}\nfrom flowfn import task\nclass Order(models.Order): pass\n"
+        "@task\ndef also() -> models.Page[Order]: ..."
+    )
+    parts = {"future": "", "annotation": "object", "result": "page", "read": "found"}
+    assert run("dies", other=stands, **parts).stdout == "load\n"
+    again = run(other=other, **parts)
     assert (again.stdout, again.stderr) == ("7\n", "")
 
 
