@@ -330,14 +330,10 @@ def _items(result: Any) -> Iterable[Any]:
 
 
 def _tell(error: BaseException) -> None:
-    """Tell the frame of the code that is given an error, or that looks at a suspended task's result."""
+    """Tell the frame of the code that looks at a suspended task's result."""
     frame = current_frame.get()
-    if frame is None:
-        return
-    if isinstance(error, Suspended):
+    if frame is not None and isinstance(error, Suspended):
         frame.tell()
-    else:
-        frame.meet(error)
 
 
 @contextmanager

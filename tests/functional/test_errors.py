@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import flowfn
-from flowfn import AsyncInBlockingRun, SerializationError, entrypoint, gather, task
+from flowfn import AsyncInBlockingRun, RetryPolicy, SerializationError, entrypoint, gather, task
 
 from ..worlds import World
 
@@ -483,7 +483,9 @@ def test_an_error_that_was_handled_by_a_call_that_failed_is_part_of_the_run(worl
     assert world.ran == ["fetch", "fall back", "fall back"]
 
 
-@pytest.mark.parametrize("acts", ["at once", "in a branch", "after its branches", "not at all"])
+@pytest.mark.parametrize(
+    "acts", ["at once", "in a branch", "after its branches", "in a branch, after its own", "not at all"]
+)
 def test_an_error_beside_one_of_the_code_is_part_of_the_run_if_it_was_acted_on(
     async_world: World, acts: str
 ) -> None:
@@ -510,13 +512,13 @@ def test_an_error_beside_one_of_the_code_is_part_of_the_run_if_it_was_acted_on(
 
     async def in_a_branch() -> str:
         try:
-            return await charge()
+            return (await asyncio.gather(charge()))[0] if acts.endswith("own") else await charge()
         except ConnectionError:
             return await handled()
 
     @world.entrypoint
     async def wf() -> str:
-        if acts == "in a branch":
+        if acts.startswith("in a branch"):
             return await asyncio.create_task(in_a_branch())
         try:
             if acts != "after its branches":
@@ -533,6 +535,102 @@ def test_an_error_beside_one_of_the_code_is_part_of_the_run_if_it_was_acted_on(
     acted = acts != "not at all"
     assert world.invoke(wf, None, thread_id="t") == ("cancelled" if acted else "paid")
     assert world.ran == (["cancelled"] if acted else ["charged"])
+
+
+def test_an_error_that_another_one_replaced_runs_again_whatever_another_branch_calls(
+    async_world: World,
+) -> None:
+    """G1: what a branch's error came from is acted on by calls that are made while it is handled, and by no others."""
+    world, failures = async_world, [True]
+
+    @world.task
+    async def fetch() -> str:
+        if failures:
+            raise ConnectionError("lost")
+        return "a"
+
+    @world.task
+    async def tick() -> None: ...
+
+    async def translating(met: asyncio.Event, ticked: asyncio.Event) -> str:
+        try:
+            return await fetch()
+        except ConnectionError:
+            met.set()
+            await ticked.wait()
+            raise KeyError("one of its own") from None
+        finally:
+            met.set()
+
+    @world.entrypoint
+    async def wf() -> str:
+        met, ticked = asyncio.Event(), asyncio.Event()
+        branch = asyncio.create_task(translating(met, ticked))
+        await met.wait()
+        await tick()
+        ticked.set()
+        return await branch
+
+    with pytest.raises(KeyError):
+        world.invoke(wf, thread_id="t")
+    failures.clear()
+    assert world.invoke(wf, None, thread_id="t") == "a"
+
+
+def test_an_error_that_another_one_replaced_runs_again_though_that_tells_the_time(world: World) -> None:
+    """G1: what a message is made of acts on nothing."""
+    failures = [True]
+
+    @world.task
+    async def fetch() -> str:
+        if failures:
+            raise ConnectionError("lost")
+        return "a"
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            return str(await world.value(fetch()))
+        except ConnectionError:
+            raise KeyError(f"lost at {flowfn.now()}") from None
+
+    with pytest.raises(KeyError):
+        world.invoke(wf, thread_id="t")
+    failures.clear()
+    assert world.invoke(wf, None, thread_id="t") == "a"
+
+
+def test_a_retry_runs_again_what_failed_whatever_was_done_about_it(world: World) -> None:
+    """Section 3: the task is told to try anew, and an attempt that finds the old error isn't one."""
+
+    class Unavailable(Exception):
+        pass
+
+    @world.task
+    async def fetch() -> str:
+        world.ran.append("fetch")
+        if len(world.ran) < 3:
+            raise ConnectionError("lost")
+        return "found"
+
+    @world.task
+    async def log() -> None:
+        world.ran.append("log")
+
+    @world.task(retry_policy=RetryPolicy(max_attempts=2, initial_interval=0, retry_on=Unavailable))
+    async def outer() -> str:
+        try:
+            return str(await world.value(fetch()))
+        except ConnectionError:
+            await world.value(log())
+            raise Unavailable from None
+
+    @world.entrypoint
+    async def wf() -> str:
+        return str(await world.value(outer()))
+
+    assert world.invoke(wf, thread_id="t") == "found"
+    assert world.ran == ["fetch", "log", "fetch"]
 
 
 @dataclass(frozen=True)

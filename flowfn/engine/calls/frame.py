@@ -43,7 +43,6 @@ class Frame:
         "halted",
         "home",
         "made",
-        "met",
         "mistaken",
         "nested",
         "newest",
@@ -97,8 +96,6 @@ class Frame:
         """Those of them that are held until somebody waits; see `engine/calls/spawn.py`."""
         self.failures: list[tuple[Call, BaseException]] = []
         """Its calls that failed, or whose recorded failure it was given, in the order in which they did."""
-        self.met: dict[int, list[BaseException]] = {}
-        """The errors of calls that its code was given, by the branch, since the last call that it made there."""
         self.mistaken: dict[Future[Any], str] = {}
         """The futures whose truth or text its code took before their results, and where it first did."""
         self.survived = 0
@@ -129,11 +126,6 @@ class Frame:
         """Its code is about to unwind for a question; should it catch that, it goes no further."""
         self.told = True
         self.halted = not self.call.definition.is_async
-
-    def meet(self, error: BaseException) -> None:
-        """Its code is given the error of a call."""
-        if self.run.journal is not None:
-            self.met.setdefault(self.branch(), []).append(error)
 
     def sign(self, *, explicit: bool = False) -> None:
         """Its code is alive: it says so, or it does something that shows it."""

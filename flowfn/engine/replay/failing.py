@@ -4,14 +4,13 @@ So do those whose errors nobody had looked at by then.
 
 Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. What
 ended the run are the calls whose error it is, contains or came from. An error may also have been raised while another
-was handled: that counts as where it came from if its own call was made under that one's, and if nothing was called
-between the two, as then the other was acted on.
+was handled: that counts as where it came from if its own call was made under that one's, and if no task was called
+while it was handled, as then it was acted on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.records.record import one_row
@@ -71,29 +70,26 @@ def _told(error: Exception, journal: Journal) -> tuple[Any, ...]:
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
-def act_on_errors(frame: Frame, branch: int) -> None:
-    """Note that a branch of a frame's code calls something after it was given errors; the frame itself, after all."""
-    journal = frame.run.journal
-    assert journal is not None
-    branches = [*frame.met] if branch == 0 else [branch]
-    for error in chain.from_iterable(frame.met.pop(each, ()) for each in branches):
-        journal.acted_on.update(each.place for each in _notes(error, journal))
+def act_on(journal: Journal, error: BaseException) -> None:
+    """Note that code calls something while it handles an error."""
+    journal.acted_on.update([each.place for each in _causes(journal, error, journal.acted_on)])
 
 
-def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
-    """The rows that say of recorded calls that their errors ended the run."""
+def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) -> list[Writes]:
+    """The rows that say of recorded calls that their errors ended the run, or an attempt."""
     return [
         Writes(recorded.place[0], recorded.checkpoint, [_row(journal, recorded)])
-        for recorded in _causes(journal, error, None, set())
+        for recorded in _causes(journal, error, acted_on)
     ]
 
 
 async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
-    """Record what the error of an attempt came from, for the next attempt to run it again."""
+    """Record what the error of an attempt came from, for the next attempt to run it again, whatever was done about it:
+    the task is told to try anew."""
     journal = frame.run.journal
     if journal is None:
         return
-    failed = failed_rows(journal, failure)
+    failed = failed_rows(journal, failure, frozenset())
     if failed or frame.failures:
         await journal.write(host, [*failed, *journal.riders()])
 
@@ -116,9 +112,15 @@ def _row(journal: Journal, recorded: Recorded) -> WriteRow:
     return one_row(recorded.place[1], FAILED, journal.serde.dumps(recorded.order))
 
 
-def _causes(
+def _causes(journal: Journal, error: BaseException, acted_on: Set[Place]) -> Iterator[Recorded]:
+    """Those whose error it is, contains or came from; what was acted on isn't what another error came from."""
+    return _causes_under(journal, error, acted_on, None, set())
+
+
+def _causes_under(
     journal: Journal,
     error: BaseException | None,
+    acted_on: Set[Place],
     under: Place | None,
     seen: set[int],
     *,
@@ -131,14 +133,14 @@ def _causes(
     notes = _notes(error, journal)
     if notes and under is not None and not any(under in each.around for each in notes):
         return
-    if beside and notes and journal.acted_on.issuperset(each.place for each in notes):
+    if beside and notes and {each.place for each in notes} <= acted_on:
         return
     yield from notes
     under = notes[-1].place if notes else under
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     for other in (error.__cause__, *inner):
-        yield from _causes(journal, other, under, seen, beside=beside)
-    yield from _causes(journal, error.__context__, under, seen, beside=True)
+        yield from _causes_under(journal, other, acted_on, under, seen, beside=beside)
+    yield from _causes_under(journal, error.__context__, acted_on, under, seen, beside=True)
 
 
 def _notes(error: BaseException, journal: Journal) -> tuple[Recorded, ...]:
