@@ -504,6 +504,34 @@ def test_a_call_with_futures_in_an_argument_is_told_by_their_calls(
     assert world.ran == ["digest"] * 3
 
 
+def test_a_future_in_an_argument_counts_by_the_call_that_it_turns_out_to_be(world: World) -> None:
+    """G2: a call that its position places late is placed once another is given its future."""
+    draws = count()
+
+    @world.task(on_divergence="reuse")
+    async def page(number: int) -> str:
+        world.ran.append("page")
+        return f"<{number}>"
+
+    @world.task
+    async def digest(pages: dict[str, list[Any]]) -> str:
+        world.ran.append("digest")
+        return str([await world.value(page) for page in pages["all"]])
+
+    @world.entrypoint
+    async def wf() -> str:
+        draw = next(draws)
+        found = str(await world.value(digest({"all": [page(draw)]})))
+        if draw == 0:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == "['<0>']"
+    assert sorted(world.ran) == ["digest", "page"]
+
+
 class Shop:
     """Its methods and tasks are given to others."""
 

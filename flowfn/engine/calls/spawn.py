@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from gc import get_referents
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.attempt import attempt
@@ -57,6 +59,8 @@ def spawn(
     if run.journal is None:
         definition.parameters.taken(args, kwargs)
         return _start(call, host)
+    if frame.unplaced and _are_given_on(frame.unplaced, args, kwargs):
+        place_held(frame)  # what is given a future counts by the call that this one is
     identify(call, frame)
     if run.ledger.records:
         record = run.ledger.records.get(call.task)
@@ -87,6 +91,24 @@ def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[st
             )
 
 
+def _are_given_on(calls: Sequence[Call], args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether arguments hold the future of one of these calls, in a list or an object."""
+    held = {id(call.future) for call in calls}
+    waiting, seen = [*args, *kwargs.values()], dict[int, Any]()
+    while waiting and len(seen) < _MOST_HELD:
+        each = waiting.pop()
+        if id(each) in held:
+            return True
+        if id(each) not in seen and not isinstance(each, type | ModuleType | FunctionType):
+            seen[id(each)] = each
+            waiting += get_referents(each)
+    return False
+
+
+_MOST_HELD = 10_000
+"""Values of a call's arguments that are looked through for futures: what holds more holds data."""
+
+
 def place_held(frame: Frame) -> None:
     """Place the calls that were held, now that somebody waits.
 
@@ -106,6 +128,7 @@ def place_held(frame: Frame) -> None:
         assert call.future is not None
         verdict = _place(call, frame, waited=True)
         reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
+        call.future.call = call.task
         if reused is not None:
             call.future.become(reused)
         else:
