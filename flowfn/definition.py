@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.identity.code.functions import is_local
+from flowfn.identity.digest import exact
 from flowfn.identity.made_with.captured import (
     captured,
     class_made_with,
@@ -143,12 +144,18 @@ class Definition:
         if self._brought:
             bound = {**self._brought, **bound}
         if self.key is not None:
-            names = (self.key,) if isinstance(self.key, str) else self.key
-            defaults = self.parameters.defaults
-            return {name: bound[name] if name in bound else defaults.get(name) for name in names}
+            return {name: bound.get(name, default) for name, default in self._named.items()}
         for name in self.ignore:
             bound.pop(name, None)
         return bound
+
+    @cached_property
+    def _named(self) -> Mapping[str, Any]:
+        """The parameters that `key=` names, each with what it counts by where a call leaves it out: its default, but
+        for one that nothing tells from others of its type, such as `UNSET = object()`."""
+        names: Any = (self.key,) if isinstance(self.key, str) else self.key
+        defaults = {name: self.parameters.defaults.get(name) for name in names}
+        return {name: None if exact({name: each}).weak else each for name, each in defaults.items()}
 
     @cached_property
     def _all_count(self) -> bool:

@@ -8,8 +8,9 @@ as others keep what is theirs.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from gc import get_referents
 from types import (
@@ -22,10 +23,11 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, ref
 
 from flowfn.identity.code.dependencies import Dependencies
 from flowfn.identity.code.fingerprint import is_project_code
+from flowfn.identity.code.hints import TYPING, parts_of
 from flowfn.identity.code.unwrapping import attribute
 from flowfn.identity.digest import is_plain
 from flowfn.identity.forms.attributes import own
@@ -37,7 +39,7 @@ _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 _MOST = 10_000
 """Values of an argument that are looked through, the outer ones first: what holds more holds data."""
 
-_known: WeakKeyDictionary[Any, Dependencies] = WeakKeyDictionary()
+_known: dict[int, tuple[ReferenceType[Any], Dependencies]] = {}
 
 
 def brought_code(arguments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -108,7 +110,14 @@ _RECORDS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__p
 
 
 def _is_record(cls: type) -> bool:
-    return issubclass(cls, SimpleNamespace) or any(_declared(cls, mark) is not None for mark in _RECORDS)
+    return (
+        issubclass(cls, _OPEN)
+        or any(_declared(cls, mark) is not None for mark in _RECORDS)
+        or any(base.__module__ == "argparse" for base in cls.__mro__)  # which takes long to import
+    )
+
+
+_OPEN = (SimpleNamespace, ChainMap, UserDict, UserList)
 
 
 def _declared(cls: type, name: str) -> Any:
@@ -189,6 +198,7 @@ _PARTS: dict[type, Callable[[Any], Collection[Any]]] = {
     MethodType: lambda value: (value.__self__,),
     partial: _of_partial,
     ModuleType: _of_module,
+    **dict.fromkeys((type({}.keys()), type({}.values()), type({}.items())), list),
 }
 """By the base: what its instances are made of. The bases' own methods are asked, past all that a class overrides."""
 
@@ -196,6 +206,8 @@ _PARTS: dict[type, Callable[[Any], Collection[Any]]] = {
 def _parts_of(cls: type) -> tuple[Callable[[Any], Collection[Any]], ...]:
     if cls.__module__ == "numpy" and cls.__name__ == "ndarray":
         return (_of_array,)
+    if cls.__module__ in TYPING:
+        return (parts_of,)
     return tuple(parts for base, parts in _PARTS.items() if issubclass(cls, base))
 
 
@@ -207,10 +219,12 @@ _CONTAINERS = {cls: _kind_of(cls) for cls in _PARTS if not issubclass(cls, _CODE
 
 
 def _digest(definition: Any) -> str:
-    try:
-        known = _known.get(definition)
-        if known is None or not known.hold:
-            known = _known[definition] = Dependencies(definition)
-    except TypeError:  # an object that wraps a function, and can't be hashed
-        known = Dependencies(definition)
-    return known.digest
+    """By the very object: of what compares equal, or can't be compared, each has code of its own."""
+    key = id(definition)
+    known = _known.get(key)
+    if known is None or known[0]() is not definition or not known[1].hold:
+        found = Dependencies(definition)
+        with suppress(TypeError):  # nothing can know when it is gone
+            _known[key] = (ref(definition, lambda _: _known.pop(key, None)), found)
+        return found.digest
+    return known[1].digest

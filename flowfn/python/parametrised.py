@@ -112,6 +112,8 @@ def _models(hints: list[Any]) -> Iterator[tuple[type, type]]:
             continue
         seen[id(hint)] = hint  # held, so that no other hint gets its id meanwhile
         hints += typing.get_args(hint)
+        if type(hint).__name__ == "TypeAliasType":
+            hints += _value_of(hint)
         if isinstance(hint, type):
             hints += _fields(hint)
             if (origin := origin_of(hint)) is not None:
@@ -122,9 +124,17 @@ def _fields(cls: type) -> list[Any]:
     known = getattr(cls, "__pydantic_fields__", None)
     if known is not None:
         return [field.annotation for field in known.values()]
-    if is_dataclass(cls) or typing.is_typeddict(cls):
+    is_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    if is_tuple or is_dataclass(cls) or typing.is_typeddict(cls) or hasattr(cls, "__attrs_attrs__"):
         try:
             return list(typing.get_type_hints(cls).values())
         except Exception:
             return []
     return []
+
+
+def _value_of(alias: Any) -> list[Any]:
+    try:
+        return [alias.__value__]
+    except Exception:  # it names what isn't there, or not yet
+        return []

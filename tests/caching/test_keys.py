@@ -560,6 +560,8 @@ SETTINGS = {
     "tables/rates": "from .base import RATES\n\n"
     "class Rate:\n    def __init__(self, value):\n        self.value = value\n",
     "tables/base": "RATES = dict(low=1)  # a call, not a literal\n",
+    "defaults": "KNOWN = {'low': 9}\n",
+    "over": "KNOWN = {'low': 7}\n",
 }
 
 FIND = (
@@ -615,6 +617,23 @@ def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Calla
     before = found_by(*stars)
     assert before == found_by(*stars)
     assert before != found_by(*stars, ("dict(low=1)", "dict(low=2)"))
+
+
+def test_the_line_counts_of_the_table_that_a_name_means(found_by: Callable[..., str]) -> None:
+    """Of two imports of a name the one that it is, and beside what is done to a table the line that made it."""
+    over = [
+        ("RATES as KNOWN, Rate", "Rate\nfrom defaults import KNOWN\nfrom over import *"),
+        ("from .base import RATES", "from .base import RATES\nRATES |= {'high': 3}"),
+    ]
+    before = found_by(*over)
+    assert before.startswith("app.price:")
+    assert before == found_by(*over)
+    assert before != found_by(*over, ("'low': 7", "'low': 8"))
+    assert before == found_by(*over, ("'low': 9", "'low': 10"))
+    changed = [over[1]]
+    before = found_by(*changed)
+    assert before != found_by(*changed, ("dict(low=1)", "dict(low=2)"))
+    assert before != found_by(*changed, ("'high': 3", "'high': 4"))
 
 
 def test_a_long_table_counts_as_it_stands(found_by: Callable[..., str]) -> None:
@@ -718,11 +737,12 @@ def _helper() -> int:
 
 
 HELD = """
-from collections import OrderedDict, defaultdict, deque
+from argparse import Namespace
+from collections import ChainMap, OrderedDict, UserDict, defaultdict, deque
 from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, Protocol
+from typing import Annotated, Any, Optional, Protocol
 import sys
 
 import attrs
@@ -767,6 +787,9 @@ class Model(BaseModel):
     held: Any = None
     _kept: Any = PrivateAttr(default=None)
 
+    def size(self):
+        return 41
+
 class Plain:
     def __init__(self, held):
         self.held = held
@@ -791,6 +814,13 @@ ARGUMENTS = {
     "private attribute": private,
     "attribute": Plain(Plain(Flat())),
     "namespace": SimpleNamespace(held=clean),
+    "options": Namespace(held=clean),
+    "maps": ChainMap({}, {"a": clean}),
+    "user's dict": UserDict(a=clean),
+    "values": {"a": clean}.values(),
+    "hint": list[Model],
+    "hint of one or none": Optional[Model],
+    "annotated hint": Annotated[int, clean],
     "key": {clean: 1},
     "member as key": {Size.SMALL: 1},
     "queue": deque([Flat()]),
@@ -816,6 +846,13 @@ HOLDERS = [
     ("private attribute", "n * self.rate"),
     ("attribute", "n * self.rate"),
     ("namespace", "x * 21"),
+    ("options", "x * 21"),
+    ("maps", "x * 21"),
+    ("user's dict", "x * 21"),
+    ("values", "x * 21"),
+    ("hint", "return 41"),
+    ("hint of one or none", "return 41"),
+    ("annotated hint", "x * 21"),
     ("key", "x * 21"),
     ("member as key", "SMALL = 31"),
     ("queue", "n * self.rate"),
@@ -838,6 +875,32 @@ def test_an_edit_of_code_that_an_argument_holds_busts(module: Any, holder: str, 
         return _key(made.post, made.ARGUMENTS[holder])
 
     assert key(HELD) == key(f"# moved\n{HELD}") != key(HELD.replace(old, f"{old}0"))
+
+
+def test_objects_that_compare_equal_bring_code_of_their_own() -> None:
+    """What says that it equals everything, or can't be compared, is no other object's."""
+
+    class Wrapper:
+        def __init__(self, function: Any) -> None:
+            self.__wrapped__ = function
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 1
+
+    class Incomparable(Wrapper):
+        def __hash__(self) -> int:
+            raise RuntimeError("not now")
+
+    held = [
+        Wrapper(test_constants_of_one_name_are_told_apart),
+        Wrapper(test_a_long_table_counts_as_it_stands),
+    ]
+    first, second = ({**brought_code({"x": [each]})} for each in held)
+    assert first != second
+    assert brought_code({"x": [Incomparable(each.__wrapped__) for each in held]}) != first
 
 
 def test_an_edit_of_code_that_the_object_of_a_method_holds_busts(module: Any) -> None:
@@ -1040,9 +1103,30 @@ def test_the_line_of_a_prompt_that_makes_a_table_counts(run_python: Any) -> None
     assert first == again != edited
 
 
-def test_a_table_that_no_line_makes_counts_for_its_process(run_python: Any) -> None:
+@pytest.mark.parametrize("how", ["stdin", "no line", "by value"])
+def test_a_table_that_no_line_makes_counts_by_what_it_is(run_python: Any, how: str) -> None:
+    """Of a script that Python reads from its input, of a value that is set by its name, and of code that came along by
+    value, another process finds what one kept, and an edited table is another."""
+
+    def key(source: str) -> str:
+        if how == "no line":
+            return str(run_python("-c", source.replace("RATES = {", "globals()['RATES'] = {")).stdout)
+        if how == "stdin":
+            program = (
+                "import subprocess, sys; subprocess.run([sys.executable, '-'], input=sys.argv[1], text=True)"
+            )
+        else:
+            program = "import sys; exec(sys.argv[1], {'__name__': '__main__'})"
+        return str(run_python("-c", program, source).stdout)
+
+    first, again, edited = key(COMMAND), key(COMMAND), key(COMMAND.replace('"a": 1', '"a": 2'))
+    assert ".f:" in first
+    assert first == again != edited
+
+
+def test_what_no_line_makes_and_only_its_type_tells_counts_for_its_process(run_python: Any) -> None:
     """What can't be told from another one is kept for nobody else, and a warning says what to write."""
-    hidden = COMMAND.replace("RATES = {", "globals()['RATES'] = {")
+    hidden = COMMAND.replace("RATES = {", "globals()['RATES'] = {1: object(), ")
     first, second = (run_python("-c", hidden) for _ in range(2))
     assert first.stdout.startswith("__main__.f:")
     assert first.stdout != second.stdout
@@ -1057,3 +1141,17 @@ def test_a_table_that_no_line_makes_is_one_key_until_it_is_another(run_python: A
     hidden = COMMAND.replace("RATES = {", "globals()['RATES'] = {")
     first, same, changed = run_python("-c", "\n".join([hidden, again, other, printed])).stdout.split()
     assert first == same != changed
+
+
+def test_a_parameter_that_a_key_names_may_be_left_out() -> None:
+    """Its default counts, unless only its type tells that from others."""
+    unset = object()
+    ran = []
+
+    @task(key=("url", "page"), cache=MemoryCache())
+    def fetch(url: str, page: Any = unset) -> str:
+        ran.append(url)
+        return url
+
+    assert [fetch("a").result(), fetch("a").result(), fetch("a", 2).result()] == ["a", "a", "a"]
+    assert ran == ["a", "a"]

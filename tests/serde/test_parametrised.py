@@ -30,7 +30,9 @@ PROGRAM = """
 import os
 import sys
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import attrs
 import other
 from flowfn import entrypoint, task
 from models import Order, Page
@@ -43,6 +45,15 @@ class Answer(BaseModel):
 
 @dataclass
 class Kept:
+    page: "Page[Order]"
+
+
+class Row(NamedTuple):
+    page: "Page[Order]"
+
+
+@attrs.define
+class Sheet:
     page: "Page[Order]"
 
 
@@ -104,6 +115,8 @@ def run(tmp_path: Path) -> Run:
         ("list[Page[Order]]", "[page]", "found[0]"),
         ("Answer", "Answer(page=page)", "found.page"),
         ("Kept", "Kept(page)", "found.page"),
+        ("Row", "Row(page)", "found.page"),
+        ("Sheet", "Sheet(page)", "found.page"),
         ("Nested", "Nested(Kept(page), [1], {}, [[]])", "found.kept.page"),
     ],
 )

@@ -4,7 +4,7 @@ Rule: a table or a settings object may change in place, and is no input then; bu
 edits code. What counts is that line alone, reduced as functions are, wherever the name was imported from. A file that
 was changed while the process ran needn't have the line that made the value: unless it spells it, it counts for this
 process alone. A notebook or a prompt has cells for a file (`cells`); a value that nothing there is seen to make counts
-for this process, and for as long as it is there.
+by what it is when it is first named.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from importlib.util import resolve_name
 from typing import Any
 from uuid import uuid4
 
-from flowfn.identity.code.cells import Cells, spells
+from flowfn.identity.code.cells import Cells, makes, spells
 from flowfn.identity.code.source import Index, index_of
+from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
@@ -32,46 +33,56 @@ _logger = logging.getLogger("flowfn")
 
 def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
     """The source of what a module of the project's assigns to a name in its namespace; None where that isn't known."""
+    found: list[str] = []
     for _ in range(_MOST_IMPORTS):
         source = _source_of(namespace)
         if source is None:
-            return None
+            break
         if (text := source.assigned(name)) is not None:
             is_as_loaded = source.is_older or spells(text, namespace.get(name))
-            return text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}"
-        found = _imported(source, namespace, name)
-        if found is None:
-            return _unknown(namespace, name) if isinstance(source, Cells) else None
-        namespace, name = found
-    return None
+            found.append(text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}")
+            if makes(text, name):
+                break
+        place = _imported(source, namespace, name)
+        if place is None:
+            if isinstance(source, Cells) and not found:
+                found.append(_unknown(namespace, name))
+            break
+        namespace, name = place
+    return "; ".join(found) or None
 
 
 def _imported(
     source: Index | Cells, namespace: Mapping[str, Any], name: str
 ) -> tuple[Mapping[str, Any], str] | None:
-    """The module that a name is imported from, and its name there; of `*` the last one that has what it means."""
-    package = namespace.get("__package__")
+    """The module that a name is imported from, and its name there: of several the last one that has what it means."""
+    package, value = namespace.get("__package__"), namespace.get(name)
+    imports = [(module, name) for module in source.stars]
     if name in source.imports:
-        module, name = source.imports[name]
-        return namespace_of(_absolute(module, package)), name
-    for module in reversed(source.stars):
-        there = namespace_of(_absolute(module, package))
-        if name in there and there[name] is namespace.get(name):
-            return there, name
-    return None
+        imports.append(source.imports[name])
+    places = [(namespace_of(_absolute(module, package)), original) for module, original in imports]
+    same = [(there, original) for there, original in places if original in there and there[original] is value]
+    if same:
+        return same[-1]
+    return places[-1] if name in source.imports else None
 
 
 def _unknown(namespace: Mapping[str, Any], name: str) -> str:
-    """What a value that nothing is seen to make counts by: the same for as long as the name has that very value."""
+    """What a value that nothing is seen to make counts by: what it is, at first; of one that only its type tells, the
+    same for as long as the name has that very value."""
     place, value = (id(namespace), name), namespace.get(name)
     known = _unknowns.get(place)
     if known is None or known[0] is not value:
-        _logger.warning(
-            "nothing is seen to make %s in __main__, which is no file: cached results of tasks that name it are kept "
-            "for this process alone; assign it in a cell, or say what counts with CachePolicy(key=…) or version=…",
-            name,
-        )
-        known = _unknowns[place] = (value, f"# {uuid4().hex} in process {_THIS_PROCESS}")
+        digest = exact({name: value})
+        if digest.weak:
+            _logger.warning(
+                "nothing is seen to make %s in __main__, which is no file: cached results of tasks that name it are "
+                "kept for this process alone; assign it in a cell, or say what counts with CachePolicy(key=…) or "
+                "version=…",
+                name,
+            )
+        text = f"# {uuid4().hex} in process {_THIS_PROCESS}" if digest.weak else f"# {digest.exact.hex()}"
+        known = _unknowns[place] = (value, text)
     return known[1]
 
 
@@ -81,7 +92,7 @@ _unknowns: dict[tuple[int, str], tuple[Any, str]] = {}
 
 def _source_of(namespace: Mapping[str, Any]) -> Index | Cells | None:
     name, file = namespace.get("__name__"), namespace.get("__file__")
-    if name in MAIN and file is None:
+    if name in MAIN and (file is None or str(file).startswith("<")):  # `<stdin>`
         return Cells(namespace)
     if not (isinstance(name, str) and isinstance(file, str) and is_own_module(name)):
         return None

@@ -17,7 +17,7 @@ from typing import Any
 from flowfn.identity.code.source import Index, index_of_text
 from flowfn.python.script import namespace_of
 
-__all__ = ["Cells", "spells"]
+__all__ = ["Cells", "makes", "spells"]
 
 _PROMPT = re.compile(r"<(stdin|python-input)[->]")
 """What Python calls a line of its prompt; the source is there from Python 3.13 on."""
@@ -60,7 +60,7 @@ class Cells:
                 break
             if text is not None:
                 done.insert(0, text)
-                if _makes(text, name):
+                if makes(text, name):
                     found.append("; ".join(done))
                     done = []
         return found
@@ -80,7 +80,7 @@ def spells(text: str, value: Any) -> bool:
         return False
 
 
-def _makes(text: str, name: str) -> bool:
+def makes(text: str, name: str) -> bool:
     """Whether a reduced assignment gives the name a value of its own: neither changes nor uses the one that it has."""
     return any(_gives(each, name) for each in ast.parse(text).body)
 

@@ -12,9 +12,10 @@ from typing import Annotated, Any, get_args, get_origin
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.python.parametrised import origin_of
 
-__all__ = ["parts_of"]
+__all__ = ["TYPING", "parts_of"]
 
-_TYPING = ("typing", "types", "typing_extensions")
+TYPING = ("typing", "types", "typing_extensions")
+"""The modules of the classes of hints."""
 
 
 def parts_of(hint: Any) -> tuple[Any, ...]:
@@ -23,7 +24,7 @@ def parts_of(hint: Any) -> tuple[Any, ...]:
     if issubclass(kind, type):
         return () if origin_of(hint) is None else tuple(hint.__pydantic_generic_metadata__["args"])
     try:
-        return tuple(_parts(hint)) if kind.__module__ in _TYPING else ()
+        return tuple(_parts(hint)) if kind.__module__ in TYPING else ()
     except Exception:  # what a `type` statement names needn't be there yet
         return ()
 
