@@ -5,9 +5,8 @@ long and whatever has ended meanwhile. So tasks are counted as they are made, by
 is under way there: those that the project's code makes, and those that run it. `asyncio.as_completed` makes them in the
 order of a set, so the order counts in which it was given what it runs; and what `asyncio.wait_for` waits for is a part
 of the branch that waits, as it makes a task for that before Python 3.12 alone. What a library runs in tasks of its own
-isn't counted, as it may make others each time. One of those around code of the project's (of a task group of anyio's),
-and one that another factory made, is told by its name and what it runs; so is that of a project that is installed where
-libraries are.
+isn't counted, as it may make others each time. One that another factory made is told by its name and what it runs; so
+is that of a project that is installed where libraries are.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
+from gc import get_referents
 from hashlib import sha256
 from itertools import chain
 from pathlib import PosixPath, PurePosixPath
@@ -140,7 +140,15 @@ class _Way:
 
 
 def _runs_own(coro: Any) -> bool:
-    return _is_own(getattr(coro, "cr_frame", None))
+    """Whether a coroutine is the project's, or was given one that is and has yet to begin, as in anyio's groups."""
+    frame = getattr(coro, "cr_frame", None)
+    return frame is not None and (_is_own(frame) or any(map(_is_own, _frames_given(frame))))
+
+
+def _frames_given(frame: FrameType) -> Iterator[FrameType | None]:
+    """Those of coroutines that a function has, or that what it has holds."""
+    held = [*frame.f_locals.values()]
+    return (each.cr_frame for each in (*held, *get_referents(*held)) if type(each) is CoroutineType)
 
 
 def _is_own(frame: FrameType | None) -> bool:

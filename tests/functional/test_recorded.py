@@ -344,6 +344,18 @@ async def _by_anyio_with_a_parameter_that_changes(branch: Any) -> None:
             group.start_soon(until, number)
 
 
+async def _by_anyio_with_a_parameter_that_is_used_up(branch: Any) -> None:
+    import anyio
+
+    async def numbered(number: int) -> None:
+        guest, number = number, 0
+        await branch(guest)
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(numbered, number)
+
+
 async def _in_what_waits(branch: Any) -> None:
     async def boxed(box: list[int]) -> None:
         await branch(*box)
@@ -408,7 +420,13 @@ def _named(task: Any) -> Any:
 
 
 SPLIT = [_by_names, _in_what_waits, _in_librarys_coroutines, _beside_a_quiet_one, _in_branches, _by_a_factory]
-SPLIT += [_after_some_polling, _by_anyio, _by_anyio_and_a_decorator, _by_anyio_with_a_parameter_that_changes]
+SPLIT += [
+    _after_some_polling,
+    _by_anyio,
+    _by_anyio_and_a_decorator,
+    _by_anyio_with_a_parameter_that_changes,
+    _by_anyio_with_a_parameter_that_is_used_up,
+]
 
 
 @pytest.mark.parametrize("split", SPLIT)
