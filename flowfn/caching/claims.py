@@ -12,6 +12,8 @@ import math
 import threading
 import time
 import uuid
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -100,39 +102,49 @@ class Claim:
 
 
 class _Keeper:
-    """One thread that renews this process's claims, while it holds any."""
+    """One thread that renews this process's claims, while it holds any.
+
+    Nothing here has a lock: Ctrl-C may come after `threading.Condition` has taken its own, and before anything would
+    give that back.
+    """
 
     def __init__(self) -> None:
         self._claims: WeakKeyDictionary[Claim, None] = WeakKeyDictionary()
         self._beat = math.inf
         """The shortest lease of those that it waits to renew, in seconds."""
-        self._changed = threading.Condition()
+        self._wakes: SimpleQueue[None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def watch(self, claim: Claim) -> None:
-        with self._changed:
-            self._claims[claim] = None
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn claims")
-                self._thread.start()
-            elif claim.cache.lease < self._beat:
-                self._changed.notify()
+        self._claims[claim] = None
+        if self._thread is None:
+            thread = threading.Thread(target=self._loop, daemon=True, name="flowfn claims")
+            thread.start()
+            self._thread = thread
+        elif claim.cache.lease < self._beat:
+            self._wakes.put(None)
 
     def forget(self, claim: Claim) -> None:
-        with self._changed:
-            self._claims.pop(claim, None)
+        self._claims.pop(claim, None)
 
     def _loop(self) -> None:
         while True:
-            with self._changed:
-                while not self._claims:
-                    self._beat = math.inf
-                    self._changed.wait()
-                self._beat = min([claim.cache.lease for claim in self._claims], default=math.inf)
-                self._changed.wait(self._beat / 3 if self._beat < math.inf else 0)
-                due = list(self._claims)
+            self._beat = math.inf  # before it looks: who comes meanwhile wakes it
+            self._beat = min((claim.cache.lease for claim in self._held()), default=math.inf)
+            self._wait()
+            due = self._held()
             while due:  # none is held here while the thread waits
                 self._renew(due.pop())
+
+    def _held(self) -> list[Claim]:
+        return [claim for each in self._claims.keyrefs() if (claim := each()) is not None]
+
+    def _wait(self) -> None:
+        """Until it is time to renew, or a claim came that has less."""
+        with suppress(Empty):
+            self._wakes.get(timeout=self._beat / 3 if self._beat < math.inf else None)
+            while True:
+                self._wakes.get_nowait()
 
     def _renew(self, claim: Claim) -> None:
         if claim not in self._claims:
