@@ -529,10 +529,12 @@ def test_an_error_beside_one_of_the_code_is_part_of_the_run_if_it_was_acted_on(
         except (ConnectionError, ExceptionGroup):
             return await handled()
 
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError) as failed:
         world.invoke(wf, thread_id="t")
     bugs.clear()
     acted = acts != "not at all"
+    told = any("raise your own error `from` it" in note for note in failed.value.__notes__)
+    assert told == acted
     assert world.invoke(wf, None, thread_id="t") == ("cancelled" if acted else "paid")
     assert world.ran == (["cancelled"] if acted else ["charged"])
 

@@ -11,6 +11,7 @@ while it was handled, as then it was acted on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.records.record import one_row
@@ -81,6 +82,24 @@ def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) ->
         Writes(recorded.place[0], recorded.checkpoint, [_row(journal, recorded)])
         for recorded in _causes(journal, error, acted_on)
     ]
+
+
+def tell_what_stays(journal: Journal, error: BaseException) -> None:
+    """Note on an error of the code's own that a call which failed won't run again, as it was acted on: who resumes the
+    run would else wonder why it ends in the same way, whatever was repaired."""
+    waiting = [] if _notes(error, journal) else [error.__context__]
+    while waiting:
+        each = waiting.pop()
+        if each is None or each is error.__cause__:
+            continue
+        notes = _notes(each, journal)
+        if notes and {note.place for note in notes} <= journal.acted_on:
+            with suppress(Exception):  # its class lets nobody change it
+                error.add_note(
+                    f"{type(each).__name__} was handled by calling a task, and stays part of the run: what raised it "
+                    "doesn't run again. To have it run again, raise your own error `from` it"
+                )
+        waiting += [each.__context__, *(each.exceptions if isinstance(each, BaseExceptionGroup) else ())]
 
 
 async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:

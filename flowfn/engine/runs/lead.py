@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.engine.ids import node_scope
 from flowfn.engine.questions.answers import left_waiting, pending_rows
 from flowfn.engine.records.record import one_row
-from flowfn.engine.replay.failing import failed_rows
+from flowfn.engine.replay.failing import failed_rows, tell_what_stays
 from flowfn.engine.replay.reporting import report_orphans
 from flowfn.engine.runs.entering import Fresh, Resume, enter
 from flowfn.engine.runs.leasing import logged_failure, on_saver, release_after
@@ -169,6 +169,7 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
         return
     if run.root.fatal is None:
         report_orphans(run)
+    tell_what_stays(journal, error)
     items: list[CheckpointRow | Writes] = [
         *journal.riders(),
         _error_row(run, journal, error),
