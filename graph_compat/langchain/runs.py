@@ -6,8 +6,9 @@ Nothing is told where the program hasn't imported LangChain, or nobody listens.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -382,14 +383,35 @@ async def _chain_run_on_loop(
             if watched.signal is not None:
                 await _settled(chain.failed(watched.signal))
                 return
-            for handler in watched.streamers():
-                async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
-                    pass
         except BaseException as error:
             await _settled(chain.failed(error))
             raise
-        watched.show()
-        await _settled(chain.ended(watched.value))
+        await _whatever_comes(_told_of_the_end(watched, chain))
+
+
+async def _told_of_the_end(watched: Watched, chain: Chain) -> None:
+    try:
+        for handler in watched.streamers():
+            async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
+                pass
+    except BaseException as error:
+        await _settled(chain.failed(error))
+        raise
+    watched.show()
+    await _settled(chain.ended(watched.value))
+
+
+async def _whatever_comes(telling: Coroutine[Any, Any, None]) -> None:
+    """Tell what something came to. It is stopped meanwhile once that is recorded, as it would else run again."""
+    told = asyncio.ensure_future(telling)
+    try:
+        await asyncio.shield(told)
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if current is None or told.done():  # a handler's own
+            raise
+        current.uncancel()  # counted once: `asyncio.timeout` looks
+        current.cancel()
 
 
 def _begun(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from graph_compat.checkpoint.memory import InMemorySaver
+from graph_compat.func import task
 from graph_compat.graph import START, StateGraph
 from graph_compat.types import Send
 
@@ -151,3 +152,61 @@ async def test_a_second_cancellation_reaches_the_nodes() -> None:
     with pytest.raises(asyncio.CancelledError):
         await run
     assert nodes.log == ["begins to clean up"]
+
+
+@pytest.mark.parametrize("stopped", ["cancelled", "out of time", "by a failure"])
+@pytest.mark.parametrize("kind", ["node", "task"])
+async def test_what_ended_counts_though_that_is_still_told(kind: str, stopped: str) -> None:
+    """G1: it doesn't run again because a callback's handler took its time when the run was stopped."""
+    pytest.importorskip("langchain_core")
+    from langchain_core.callbacks import AsyncCallbackHandler
+
+    ran: list[str] = []
+    told = asyncio.Event()
+
+    class Slow(AsyncCallbackHandler):
+        async def on_chain_end(self, *args: Any, **kwargs: Any) -> None:
+            told.set()
+            await asyncio.Event().wait()
+
+    @task
+    async def charge() -> str:
+        ran.append("charged")
+        return "charged"
+
+    async def ends(state: State) -> State:
+        if kind == "task":
+            return {"x": [await charge()]}
+        ran.append("charged")
+        return {"x": ["charged"]}
+
+    async def beside(state: State) -> State:
+        await told.wait()
+        if stopped == "by a failure" and len(ran) == 1 and not again:
+            raise ConnectionError("lost")
+        return {"x": []}
+
+    again: list[None] = []
+    builder = StateGraph(State).add_node(ends).add_node(beside)
+    graph = builder.add_edge(START, "ends").add_edge(START, "beside").compile(checkpointer=InMemorySaver())
+
+    async def run() -> None:
+        async with asyncio.timeout(None) as limit:
+            running = asyncio.create_task(told.wait())
+            running.add_done_callback(lambda _: limit.reschedule(0) if stopped == "out of time" else None)
+            await graph.ainvoke({"x": []}, {**ONE, "callbacks": [Slow()]})
+
+    running = asyncio.create_task(run())
+    await told.wait()
+    if stopped == "cancelled":
+        running.cancel()
+    errors = {
+        "cancelled": asyncio.CancelledError,
+        "out of time": TimeoutError,
+        "by a failure": ConnectionError,
+    }
+    with pytest.raises(errors[stopped]):
+        await running
+    again.append(None)
+    assert (await graph.ainvoke(None, ONE))["x"] == ["charged"]
+    assert ran == ["charged"]
