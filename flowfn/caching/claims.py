@@ -25,7 +25,7 @@ _Key = tuple[int, str]
 
 
 class Queue(list[Future[None]]):
-    """Those who wait for one who computes."""
+    """Those who wait for one who computes; nobody, as almost always."""
 
     def tell(self) -> None:
         """Let them ask again; may be called again, as after an interrupt."""
@@ -35,7 +35,11 @@ class Queue(list[Future[None]]):
                 future.set_result(None)
             self.pop()
 
-    __del__ = tell
+
+class _Awaited(Queue):
+    """One in which somebody waits. No other has a finalizer: Python drops a Ctrl-C that comes in one."""
+
+    __del__ = Queue.tell
 
 
 _flights: WeakValueDictionary[_Key, Queue] = WeakValueDictionary()
@@ -49,6 +53,7 @@ def join(cache: Any, key: str, mine: Queue) -> Future[None] | None:
         if waiting is mine:
             return None
         future: Future[None] = Future()
+        waiting.__class__ = _Awaited
         waiting.append(future)
         return future
 

@@ -15,6 +15,7 @@ import pytest
 from flowfn import CachePolicy, MemoryCache, task
 from flowfn.caching.brought import brought_code
 from flowfn.caching.keys import key_of
+from flowfn.identity.code.dependencies import Dependencies
 
 SHOP = """
 from dataclasses import dataclass
@@ -1155,3 +1156,20 @@ def test_a_parameter_that_a_key_names_may_be_left_out() -> None:
 
     assert [fetch("a").result(), fetch("a").result(), fetch("a", 2).result()] == ["a", "a", "a"]
     assert ran == ["a", "a"]
+
+
+def test_what_python_makes_of_fields_does_not_count(tmp_path: Path) -> None:
+    """Each version makes the methods of a dataclass its own way: an upgrade makes no result stale."""
+    (tmp_path / "orders.py").write_text(
+        "from dataclasses import dataclass\n@dataclass(frozen=True, order=True)\nclass Order:\n    lines: int = 3\n"
+    )
+    spec = importlib.util.spec_from_file_location("orders", tmp_path / "orders.py")
+    assert spec is not None
+    assert spec.loader is not None
+    orders = sys.modules["orders"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(orders)
+    parts = Dependencies(orders.Order).parts
+    del sys.modules["orders"]
+    assert sorted(parts) == [
+        *("code orders.Order", "constant orders.Order.lines.default", "constant orders.Order.lines.type")
+    ]

@@ -9,12 +9,19 @@ from typing import Any
 
 from flowfn.identity.code.compiled import assigned_attributes
 from flowfn.identity.code.functions import is_special
-from flowfn.identity.code.unwrapping import functions_of
+from flowfn.identity.code.unwrapping import code_of, functions_of
 from flowfn.identity.names import named
 from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
 
-__all__ = ["declares_fields", "fields_of", "is_made_by_a_function", "members_of", "methods_of_body"]
+__all__ = [
+    "declares_fields",
+    "fields_of",
+    "is_made_by_a_function",
+    "is_made_of_fields",
+    "members_of",
+    "methods_of_body",
+]
 
 
 def is_made_by_a_function(cls: type) -> bool:
@@ -40,12 +47,17 @@ def _is_found(cls: type) -> bool:
 
 def methods_of_body(cls: type) -> Iterator[tuple[str, FunctionType]]:
     """The functions in a class's body, by name; not those that a library made of its fields."""
-    declares = declares_fields(cls) or issubclass(cls, tuple)
     for name, member in list(vars(cls).items()):
         for function in functions_of(member):
-            is_generated = declares and function.__code__.co_filename.startswith("<") and is_special(name)
-            if is_own(function) and not is_generated:
+            if is_own(function) and not is_made_of_fields(cls, name, function):
                 yield name, function
+
+
+def is_made_of_fields(cls: type, name: str, function: FunctionType) -> bool:
+    """Whether a library made a method of the fields that the class declares, each Python its own way."""
+    if not (is_special(name) and (declares_fields(cls) or issubclass(cls, tuple))):
+        return False
+    return any(code.co_filename.startswith("<") for code in code_of(function))
 
 
 def members_of(cls: type) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleTy
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.code.classes import methods_of_body
+from flowfn.identity.code.classes import is_made_of_fields, methods_of_body
 from flowfn.identity.code.compiled import locals_of
 from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import (
@@ -317,12 +317,12 @@ class _Walk:
             self._follow_name(chain, body.resolve)
 
     def _methods(self, cls: type) -> Iterator[FunctionType]:
-        """The project's own methods of a class, inherited ones too."""
+        """The project's own methods of a class, inherited ones too; not those that a library made of its fields."""
         for base in filter(is_own, cls.__mro__):
-            for member in list(vars(base).values()):
-                if _is_opaque(member) and not self._enters(member):
-                    continue
-                yield from functions_of(member)
+            for name, member in list(vars(base).items()):
+                if not _is_opaque(member) or self._enters(member):
+                    found = filter(is_own, functions_of(member))
+                    yield from (each for each in found if not is_made_of_fields(base, name, each))
 
 
 def _may_define(value: Any) -> bool:
