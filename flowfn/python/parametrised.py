@@ -3,11 +3,13 @@
 Rule: such a class comes to be where code first writes it, which decides what it says its module is, and whether it
 stands there under its name. So it counts as of the generic model's module, and as a part of the program if an
 annotation of the program names it, in every process alike: of a function or a state that was noted when it was defined,
-or of the models and dataclasses in those. Two of one name are none.
+or of the models and dataclasses in those. Its name says which types it was given, with their modules, as several may
+share a name. Two that share even that are none.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping
@@ -15,6 +17,8 @@ from dataclasses import is_dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
+
+from flowfn.python.script import MAIN, script_name
 
 
 class _Annotated(NamedTuple):
@@ -48,15 +52,35 @@ def origin_of(cls: Any) -> type | None:
     return origin
 
 
-def parametrised(module: str, qualname: str) -> type | None:
-    """The model that annotations name so, by the module of the generic one; None if none does, or several are meant."""
+def full_name(model: Any) -> str:
+    """The name of a generic model with the types that it was given: `Page[shop.Order]`."""
+    generic = model.__pydantic_generic_metadata__
+    return f"{generic['origin'].__qualname__}[{', '.join(map(_shown, generic['args']))}]"
+
+
+def _shown(given: Any) -> str:
+    if not isinstance(given, type) or typing.get_origin(given) is not None:
+        return _OF_SCRIPT.sub(f"{script_name()}.", repr(given))
+    name = given.__qualname__ if origin_of(given) is None else full_name(given)
+    module = (origin_of(given) or given).__module__
+    if module == "builtins":
+        return name
+    return f"{script_name() if module in MAIN else module}.{name}"
+
+
+_OF_SCRIPT = re.compile(rf"\b({'|'.join(map(re.escape, MAIN))})\.")
+
+
+def parametrised(module: str, name: str) -> type | None:
+    """The model that annotations name so, in full or not, by the module of the generic one; None if none does, or
+    several are meant."""
     for key, annotated in list(_unread.items()):
         left = _read(annotated)
         if left is None:  # only now: another thread that asks meanwhile reads it as well
             _unread.pop(key, None)
         elif left is not annotated:
             _unread[key] = left
-    return _found.get((module, qualname))
+    return _found.get((module, name))
 
 
 def _read(annotated: _Annotated) -> _Annotated | None:
@@ -99,8 +123,9 @@ def _namespace(owner: Any) -> dict[str, Any]:
 
 
 def _keep(model: type, origin: type) -> None:
-    name = origin.__module__, model.__qualname__
-    _found[name] = model if _found.get(name, model) is model else None
+    for name in (full_name(model), model.__qualname__):
+        key = origin.__module__, name
+        _found[key] = model if _found.get(key, model) is model else None
 
 
 def _models(hints: list[Any]) -> Iterator[tuple[type, type]]:

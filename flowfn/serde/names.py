@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
-from flowfn.python.parametrised import origin_of, parametrised
+from flowfn.python.parametrised import full_name, origin_of, parametrised
 from flowfn.python.project import is_own_module
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
@@ -52,19 +52,13 @@ def reference(cls: type) -> str:
     importing it agree. A generic model that was given its types has the generic one's, if annotations name it.
     """
     origin = origin_of(cls)
-    return _name_in(
-        cls.__module__ if origin is None or not _is_annotated(cls, origin) else origin.__module__, cls
-    )
+    if origin is not None and parametrised(origin.__module__, full := full_name(cls)) is cls:
+        return _name_in(origin.__module__, full)
+    return _name_in(cls.__module__, cls.__qualname__)
 
 
-def _name_in(module: str, cls: type) -> str:
-    return ":".join(published(script() if module in MAIN else module, cls.__qualname__))
-
-
-def _is_annotated(cls: type, origin: type) -> bool:
-    """Whether annotations name a model, and no other one of its name stands in the generic one's module."""
-    module, name = origin.__module__, cls.__qualname__
-    return parametrised(module, name) is cls and _walk(namespace_of(module), name) in (None, cls)
+def _name_in(module: str, qualname: str) -> str:
+    return ":".join(published(script() if module in MAIN else module, qualname))
 
 
 def script() -> str:
@@ -132,7 +126,8 @@ class Names:
             raise ValueError(f"as_={name!r} is not a stored name. Write as_='module:QualifiedName'")
         self._allowed[reference(cls)] = cls
         if (origin := origin_of(cls)) is not None:  # its name depends on which annotations the process has
-            self._allowed |= {_name_in(module, cls): cls for module in (cls.__module__, origin.__module__)}
+            self._allowed[_name_in(cls.__module__, cls.__qualname__)] = cls
+            self._allowed[_name_in(origin.__module__, full_name(cls))] = cls
         if name is not None:
             self._allowed[name] = cls
 

@@ -6,7 +6,6 @@ Nothing is told where the program hasn't imported LangChain, or nobody listens.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import (
@@ -403,6 +402,8 @@ async def _told_of_the_end(watched: Watched, chain: Chain) -> None:
 
 async def _whatever_comes(telling: Coroutine[Any, Any, None]) -> None:
     """Tell what something came to. It is stopped meanwhile once that is recorded, as it would else run again."""
+    import asyncio
+
     told = asyncio.ensure_future(telling)
     try:
         await asyncio.shield(told)
