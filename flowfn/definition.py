@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,6 +42,12 @@ InDoubtPolicy = Settled | Callable[[InDoubt], Done | NotDone | Awaitable[Done | 
 def always(config: RunConfig, recorded: bool) -> bool:
     """Whatever a run is."""
     return True
+
+
+class Left(Enum):
+    """What a parameter counts by that a call leaves out: no argument equals it."""
+
+    OUT = "out"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,11 +158,11 @@ class Definition:
 
     @cached_property
     def _named(self) -> Mapping[str, Any]:
-        """The parameters that `key=` names, each with what it counts by where a call leaves it out: its default, but
-        for one that nothing tells from others of its type, such as `UNSET = object()`."""
+        """The parameters that `key=` names, each with what it counts by where a call leaves it out: its default, or
+        that it is left out, if nothing tells the default from others of its type, as `UNSET = object()`."""
         names: Any = (self.key,) if isinstance(self.key, str) else self.key
         defaults = {name: self.parameters.defaults.get(name) for name in names}
-        return {name: None if exact({name: each}).weak else each for name, each in defaults.items()}
+        return {name: Left.OUT if exact({name: each}).weak else each for name, each in defaults.items()}
 
     @cached_property
     def _all_count(self) -> bool:

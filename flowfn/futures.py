@@ -17,9 +17,9 @@ from threading import get_ident
 from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
-from flowfn.context import current_frame, site_of
+from flowfn.context import current_frame, met_error, site_of
 from flowfn.engine.drive import drive
-from flowfn.errors import Suspended
+from flowfn.errors import RECORDED_AS, Suspended
 from flowfn.python.unlocked import FINISHED, UnlockedFuture
 
 R = TypeVar("R")
@@ -330,10 +330,15 @@ def _items(result: Any) -> Iterable[Any]:
 
 
 def _tell(error: BaseException) -> None:
-    """Tell the frame of the code that looks at a suspended task's result."""
+    """Tell the frame of the code that looks at a suspended task's result, and the context of code that is given an
+    error."""
     frame = current_frame.get()
-    if frame is not None and isinstance(error, Suspended):
+    if frame is None:
+        return
+    if isinstance(error, Suspended):
         frame.tell()
+    else:
+        met_error.set(vars(error).get(RECORDED_AS, ()))
 
 
 @contextmanager

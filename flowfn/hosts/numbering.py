@@ -24,6 +24,7 @@ from enum import Enum
 from functools import lru_cache
 from gc import get_referents
 from hashlib import sha256
+from inspect import CORO_CREATED, getcoroutinestate
 from itertools import chain
 from pathlib import PosixPath, PurePosixPath
 from threading import get_ident
@@ -146,9 +147,10 @@ def _runs_own(coro: Any) -> bool:
 
 
 def _frames_given(frame: FrameType) -> Iterator[FrameType | None]:
-    """Those of coroutines that a function has, or that what it has holds."""
-    held = [*frame.f_locals.values()]
-    return (each.cr_frame for each in (*held, *get_referents(*held)) if type(each) is CoroutineType)
+    """Those of coroutines that a function has, or that what it has holds: not what a task runs, which is another's."""
+    held = [each for each in frame.f_locals.values() if not issubclass(type(each), asyncio.Future)]
+    given = (each for each in (*held, *get_referents(*held)) if type(each) is CoroutineType)
+    return (each.cr_frame for each in given if getcoroutinestate(each) == CORO_CREATED)
 
 
 def _is_own(frame: FrameType | None) -> bool:

@@ -47,15 +47,29 @@ def note(annotated: Any) -> None:
 
 def origin_of(cls: Any) -> type | None:
     """The generic model that was given types to make this one; None of any other class."""
-    parameters = getattr(cls, "__pydantic_generic_metadata__", None)
+    parameters = _given_to(cls)
     origin: type | None = parameters["origin"] if parameters else None
     return origin
 
 
+def given_to(cls: Any) -> tuple[Any, ...]:
+    """The types that were given to a generic model to make this one; of any other class none."""
+    return tuple(_given_to(cls).get("args", ()))
+
+
+def _given_to(cls: Any) -> dict[str, Any]:
+    found = _namespace_of(cls).get("__pydantic_generic_metadata__") if issubclass(type(cls), type) else None
+    return found if type(found) is dict else {}
+
+
+_namespace_of = type.__dict__["__dict__"].__get__
+"""Past a metaclass, which may have something for any name."""
+
+
 def full_name(model: Any) -> str:
     """The name of a generic model with the types that it was given: `Page[shop.Order]`."""
-    generic = model.__pydantic_generic_metadata__
-    return f"{generic['origin'].__qualname__}[{', '.join(map(_shown, generic['args']))}]"
+    generic: Any = origin_of(model)
+    return f"{generic.__qualname__}[{', '.join(map(_shown, given_to(model)))}]"
 
 
 def _shown(given: Any) -> str:
@@ -108,7 +122,8 @@ def _evaluated(annotation: Any, owner: Any, namespace: dict[str, Any]) -> Any:
     """An annotation by itself: one that can't be read says nothing of the others."""
     inner = dict(vars(owner)) if isinstance(owner, type) else None
     parameters = getattr(owner, "__type_params__", ())
-    alone = SimpleNamespace(__annotations__={"hint": annotation}, __type_params__=parameters)
+    said = {"__annotations__": {"hint": annotation}, "__type_params__": parameters}
+    alone: Any = SimpleNamespace(**said) if inner is None else type("Alone", (), said)
     return typing.get_type_hints(alone, namespace, inner, include_extras=True)["hint"]
 
 

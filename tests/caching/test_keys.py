@@ -5,9 +5,10 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache, wraps
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -637,10 +638,13 @@ def test_the_line_counts_of_the_table_that_a_name_means(found_by: Callable[..., 
     assert before != found_by(*changed, ("'high': 3", "'high': 4"))
 
 
-def test_a_long_table_counts_as_it_stands(found_by: Callable[..., str]) -> None:
+@pytest.mark.parametrize(
+    "around", ["{}", "if True:\n    {}", "{}\nRATES['new'] = 1"], ids=["", "inside", "more"]
+)
+def test_a_long_table_counts_as_it_stands(found_by: Callable[..., str], around: str) -> None:
     """One value among a thousand lines makes it another."""
     lines = "".join(f"    'key {number}': {number},\n" for number in range(1000))
-    table = "dict(low=1)", f"dict(low=1) | {{\n{lines}}}"
+    table = "RATES = dict(low=1)", around.format(f"RATES = dict(low=1) | {{\n{lines}}}")
     before = found_by(table)
     assert before == found_by(table)
     assert before != found_by((table[0], table[1].replace("777,", "778,")))
@@ -1145,7 +1149,7 @@ def test_a_table_that_no_line_makes_is_one_key_until_it_is_another(run_python: A
 
 
 def test_a_parameter_that_a_key_names_may_be_left_out() -> None:
-    """Its default counts, unless only its type tells that from others."""
+    """Its default counts, or that it is left out, if only its type tells the default from others."""
     unset = object()
     ran = []
 
@@ -1154,8 +1158,106 @@ def test_a_parameter_that_a_key_names_may_be_left_out() -> None:
         ran.append(url)
         return url
 
-    assert [fetch("a").result(), fetch("a").result(), fetch("a", 2).result()] == ["a", "a", "a"]
+    assert [fetch("a").result(), fetch("a").result(), fetch("a", None).result()] == ["a", "a", "a"]
     assert ran == ["a", "a"]
+
+
+class _Query(type):
+    """A class of it has something for any name, as those of a query builder do."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return [name]
+
+
+class _Users(metaclass=_Query):
+    pass
+
+
+def test_a_class_that_has_any_name_is_looked_at_like_others() -> None:
+    """What its metaclass answers is nothing of the class's, and hides nothing else that a task names."""
+
+    def read() -> Any:
+        return _Users.id, _aside(), _beside()  # type: ignore[attr-defined]
+
+    named = {name.rpartition(".")[2] for name in Dependencies(read).units}
+    assert named == {"read", "_Users", "_Query", "_aside", "_beside"}
+
+
+def _aside() -> None: ...
+
+
+def _beside() -> None: ...
+
+
+def _remembering(function: Callable[[], Any]) -> Callable[[], Any]:
+    made = None
+
+    @wraps(function)
+    def wrapper() -> Any:
+        nonlocal made
+        made = made or function()
+        return made
+
+    return wrapper
+
+
+@_remembering
+def _settings() -> dict[str, int]:
+    return {"rate": 2}
+
+
+def test_a_helper_that_remembers_is_the_same_once_it_does() -> None:
+    """What a decorator's function sets itself is no input."""
+
+    def priced() -> int:
+        return _settings()["rate"]
+
+    before = Dependencies(priced).digest
+    _settings()
+    assert Dependencies(priced).digest == before
+
+
+def _traced(lock: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def wrapper(*arguments: Any) -> Any:
+            with lock:
+                return function(*arguments)
+
+        return wrapper
+
+    return decorate
+
+
+class _Command:
+    def __init__(self, callback: Callable[..., Any]) -> None:
+        self.callback = callback
+
+
+@lru_cache
+@_traced(Lock())
+def _scored(x: int) -> int:
+    return x
+
+
+@_Command
+@_traced(Lock())
+def _command(x: int) -> int:
+    return x
+
+
+@pytest.mark.parametrize("given", [_scored, _command.callback], ids=["cached", "command"])
+def test_a_decorated_function_that_stands_behind_another_is_told_by_its_name(given: Any) -> None:
+    """Though the decorator holds what only its type tells, calls with it are kept."""
+    ran = []
+
+    @task(cache=MemoryCache())
+    def apply(function: Any, x: int) -> int:
+        ran.append(x)
+        return x
+
+    assert [apply(given, 1).result(), apply(given, 1).result()] == [1, 1]
+    assert ran == [1]
 
 
 def test_what_python_makes_of_fields_does_not_count(tmp_path: Path) -> None:

@@ -484,7 +484,8 @@ def test_an_error_that_was_handled_by_a_call_that_failed_is_part_of_the_run(worl
 
 
 @pytest.mark.parametrize(
-    "acts", ["at once", "in a branch", "after its branches", "in a branch, after its own", "not at all"]
+    "acts",
+    ["at once", "in a branch", "after its branches", "in a branch, after its own", "elsewhere", "not at all"],
 )
 def test_an_error_beside_one_of_the_code_is_part_of_the_run_if_it_was_acted_on(
     async_world: World, acts: str
@@ -504,7 +505,9 @@ def test_an_error_beside_one_of_the_code_is_part_of_the_run_if_it_was_acted_on(
         world.ran.append("cancelled")
 
     async def handled() -> str:
-        if acts != "not at all":
+        if acts == "elsewhere":
+            await asyncio.gather(asyncio.to_thread(lambda: cancel().result()))
+        elif acts != "not at all":
             await cancel()
         if bugs:
             raise KeyError("a bug")

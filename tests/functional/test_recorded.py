@@ -396,6 +396,19 @@ async def _after_some_polling(branch: Any) -> None:
     await asyncio.gather(*map(branch, range(4)))
 
 
+async def _beside_one_that_waits_for_another(branch: Any) -> None:
+    turns = next(TURNS)
+
+    async def warm_up() -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    warm = asyncio.create_task(warm_up())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    await asyncio.gather(asyncio.wait_for(warm, 60), *map(branch, range(4)))
+
+
 async def _in_branches(branch: Any) -> None:
     turns = next(TURNS)
 

@@ -30,7 +30,7 @@ PROGRAM = """
 import os
 import sys
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import attrs
 import other
@@ -62,6 +62,7 @@ class Nested:
     kept: "Kept"
     numbers: "list[int]"
     texts: "dict[str, list[int]]"
+    kinds: ClassVar["list[Page[int]]"]
     groups: "list[list[str]]"
 
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
+from sys import exc_info
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.context import met_error
 from flowfn.engine.records.record import one_row
 from flowfn.errors import RECORDED_AS
 from flowfn.ports import WriteRow, Writes
@@ -71,9 +73,14 @@ def _told(error: Exception, journal: Journal) -> tuple[Any, ...]:
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
-def act_on(journal: Journal, error: BaseException) -> None:
-    """Note that code calls something while it handles an error."""
-    journal.acted_on.update([each.place for each in _causes(journal, error, journal.acted_on)])
+def act_on_errors(journal: Journal) -> None:
+    """Note that code calls something while it handles an error, or in a thread or a branch that has its context."""
+    error, run = exc_info()[1], _run_of(journal)
+    if error is not None:
+        journal.acted_on.update([each.place for each in _causes(journal, error, journal.acted_on)])
+    else:
+        journal.acted_on.update(each.place for each in met_error.get() if each.run == run)
+        met_error.set(())
 
 
 def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) -> list[Writes]:

@@ -15,7 +15,7 @@ from importlib.util import resolve_name
 from typing import Any
 from uuid import uuid4
 
-from flowfn.identity.code.cells import Cells, makes, spells
+from flowfn.identity.code.cells import Cells, spells
 from flowfn.identity.code.source import Index, index_of
 from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
@@ -41,7 +41,7 @@ def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
         if (text := source.assigned(name)) is not None:
             is_as_loaded = source.is_older or spells(text, namespace.get(name))
             found.append(text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}")
-            if makes(text, name):
+            if source.makes(name):
                 break
         place = _imported(source, namespace, name)
         if place is None:

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flowfn.identity.code.source import Index, index_of_text
+from flowfn.identity.code.source import Index, gives, index_of_text
 from flowfn.python.script import namespace_of
 
-__all__ = ["Cells", "makes", "spells"]
+__all__ = ["Cells", "spells"]
 
 _PROMPT = re.compile(r"<(stdin|python-input)[->]")
 """What Python calls a line of its prompt; the source is there from Python 3.13 on."""
@@ -50,6 +50,10 @@ class Cells:
         value = self._namespace.get(name)
         return next((text for text in texts if spells(text, value)), texts[0] if texts else None)
 
+    def makes(self, name: str) -> bool:
+        """Whether what is assigned gives the name a value of its own: nothing else is taken for what made it."""
+        return True
+
     def _ways_made(self, name: str) -> list[str]:
         """The assignments of a name, each with what was done to it afterwards, the latest first."""
         found: list[str] = []
@@ -60,7 +64,7 @@ class Cells:
                 break
             if text is not None:
                 done.insert(0, text)
-                if makes(text, name):
+                if _makes(text, name):
                     found.append("; ".join(done))
                     done = []
         return found
@@ -80,19 +84,9 @@ def spells(text: str, value: Any) -> bool:
         return False
 
 
-def makes(text: str, name: str) -> bool:
+def _makes(text: str, name: str) -> bool:
     """Whether a reduced assignment gives the name a value of its own: neither changes nor uses the one that it has."""
-    return any(_gives(each, name) for each in ast.parse(text).body)
-
-
-def _gives(statement: ast.stmt, name: str) -> bool:
-    nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and each.id == name)
-    is_stored = {type(each.ctx) is ast.Store for each in nodes}
-    if isinstance(statement, ast.Expr):  # of a plain assignment it is what is assigned
-        return not is_stored
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-        return statement.name == name
-    return is_stored == {True} and not isinstance(statement, ast.AugAssign)
+    return any(gives(each, name) for each in ast.parse(text).body)
 
 
 def _cells(namespace: Mapping[str, Any]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from operator import is_
-from types import CellType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from flowfn.identity.code.assigned import assignment
@@ -146,10 +146,18 @@ def _shown(text: str, counted: bytes) -> str:
 
 def _counts_itself(value: Any) -> bool:
     """Whether it counts by code of its own, and its options count for nothing: not a function that another one made,
-    if that gave it what can't count itself."""
+    if that gave it what can't count itself, and isn't the function's own to change."""
     if type(value) is FunctionType:
-        return all(map(_counts, _contents([(cell, "") for cell in value.__closure__ or ()])))
+        own = _set_in(value.__code__)
+        cells = zip(value.__closure__ or (), value.__code__.co_freevars, strict=True)
+        return all(map(_counts, _contents([(cell, name) for cell, name in cells if name not in own])))
     return isinstance(value, _CODE) or attribute(value, "__flowfn__") is not None
+
+
+@lru_cache(maxsize=1024)
+def _set_in(code: CodeType) -> frozenset[str]:
+    """The variables of its maker's that a function sets anew."""
+    return frozenset(step.argval for step in steps_of(code) if step.opname in ("STORE_DEREF", "DELETE_DEREF"))
 
 
 def _counts(value: Any) -> bool:

@@ -9,6 +9,7 @@ have versions of their own: they count by name. Libraries don't count: an upgrad
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from threading import RLock
@@ -284,12 +285,13 @@ class _Walk:
 
     def _follow_name(self, chain: Chain, resolve: Callable[[Chain], Any]) -> None:
         """Note what a dotted name stands for, and the code behind each object on the way there."""
-        found = resolve(chain)
-        if self._opens and isinstance(found, ModuleType):
-            self._look_into_module(found)
-        self.follow(found)
-        for length in range(1, len(chain) + 1):
-            self._look_into(resolve(chain[:length]))
+        with suppress(Exception):  # a project's objects may raise anything when looked at
+            found = resolve(chain)
+            if self._opens and isinstance(found, ModuleType):
+                self._look_into_module(found)
+            self.follow(found)
+            for length in range(1, len(chain) + 1):
+                self._look_into(resolve(chain[:length]))
 
     def _class(self, cls: type) -> None:
         from flowfn.identity.code.source import class_unit, function_unit

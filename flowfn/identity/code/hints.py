@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin
 
 from flowfn.identity.forms.attributes import attributes_of
-from flowfn.python.parametrised import origin_of
+from flowfn.python.parametrised import given_to
 
 __all__ = ["TYPING", "parts_of"]
 
@@ -22,7 +22,7 @@ def parts_of(hint: Any) -> tuple[Any, ...]:
     """The types and other objects in a hint, and what those hold that `Annotated` adds; of anything else nothing."""
     kind = type(hint)
     if issubclass(kind, type):
-        return () if origin_of(hint) is None else tuple(hint.__pydantic_generic_metadata__["args"])
+        return given_to(hint)
     try:
         return tuple(_parts(hint)) if kind.__module__ in TYPING else ()
     except Exception:  # what a `type` statement names needn't be there yet

@@ -24,7 +24,7 @@ from flowfn.identity.code.scopes import Chain, names_in
 from flowfn.python.began import BEGAN
 from flowfn.python.script import namespace_of
 
-__all__ = ["Index", "Unit", "class_unit", "function_unit", "index_of", "index_of_text", "parse"]
+__all__ = ["Index", "Unit", "class_unit", "function_unit", "gives", "index_of", "index_of_text", "parse"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -129,6 +129,11 @@ class Index(ast.NodeVisitor):
             return "; ".join(map(self._text, nodes))
         return _decorated(*self._decorated[name]) if name in self._decorated else None
 
+    def makes(self, name: str) -> bool:
+        """Whether what is assigned gives the name a value of its own: neither changes nor uses the one that it has."""
+        nodes = self._assignments.get(name)
+        return nodes is None or any(gives(node, name) for node in nodes)
+
     def _text(self, node: ast.stmt) -> str:
         """An assignment, reduced; a long table as it stands, comments and all, since writing it anew takes seconds."""
         first, last = node.lineno - 1, node.end_lineno or node.lineno
@@ -213,6 +218,17 @@ class Index(ast.NodeVisitor):
         self._scope.extend(scope)
         self.generic_visit(node)
         del self._scope[-len(scope) :]
+
+
+def gives(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement gives a name a value of its own; of a plain assignment what is assigned may be all of it."""
+    nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and each.id == name)
+    is_stored = {type(each.ctx) is ast.Store for each in nodes}
+    if isinstance(statement, ast.Expr):
+        return not is_stored
+    if isinstance(statement, _Function):
+        return statement.name == name
+    return is_stored == {True} and not isinstance(statement, ast.AugAssign)
 
 
 def _assigned(node: ast.stmt) -> str:

@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.identity.code.functions import attributes_of_function
+from flowfn.identity.code.unwrapping import definition_of, layers_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
-from flowfn.identity.names import ALIAS, has_its_name, qualified_name
+from flowfn.identity.names import ALIAS, has_its_name, named, qualified_name
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
@@ -85,14 +86,24 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
 
 def _named_function(walk: Walk, value: types.FunctionType) -> Any:
     """By name; what a decorator put around a method or an object, and gave its name, by that, and what shares the name
-    of another function by what the decorator was given."""
+    of another function by what the decorator was given, where that is told from others of its type."""
     wrapped = vars(value).get("__wrapped__", value)
     is_around = type(wrapped) is not types.FunctionType and not walk.is_in(wrapped)
     cells = [cell for cell in value.__closure__ or () if not _holds(cell, wrapped)]
-    if not is_around and (not cells or has_its_name(value)):
+    if not is_around and (not cells or _has_its_name(value)):
         return by_name(walk, value)
     inner = walk.walk(wrapped, Field(".__wrapped__")) if is_around else by_name(walk, value)
-    return tagged("around", inner, *(_captured(walk, cell) for cell in cells))
+    weak = walk.weak
+    given = [_captured(walk, cell) for cell in cells]
+    if walk.weak != weak:
+        walk.weak, given = weak, []
+    return tagged("around", inner, *given) if is_around or given else inner
+
+
+def _has_its_name(function: types.FunctionType) -> bool:
+    """Whether its name leads to it, or to what is around it."""
+    found = named(function.__module__, function.__qualname__)
+    return any(each is function for each in (found, *layers_of(definition_of(found))))
 
 
 def _holds(cell: types.CellType, value: Any) -> bool:
