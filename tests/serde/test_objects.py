@@ -396,6 +396,86 @@ def test_a_required_field_that_was_added_is_an_error_that_names_it(kind: str) ->
         Serde().allow(new).loads(Serde().allow(old).dumps(old(a=1)))
 
 
+@dataclass
+class SetLater:
+    a: int
+    b: int = field(init=False)
+
+
+@dataclass(slots=True)
+class SetLaterInSlot:
+    a: int
+    b: int = field(init=False)
+
+
+@attrs.define
+class SetLaterOfAttrs:
+    a: int
+    b: int = attrs.field(init=False)
+
+
+@pydantic.dataclasses.dataclass
+class SetLaterOfPydantic:
+    a: int
+    b: int = field(init=False)
+
+
+class SetLaterInModel(pydantic.BaseModel):
+    a: int
+    _b: int = pydantic.PrivateAttr()
+
+
+SET_LATER = [SetLater, SetLaterInSlot, SetLaterOfAttrs, SetLaterOfPydantic, SetLaterInModel]
+
+
+@pytest.mark.parametrize("cls", SET_LATER)
+def test_an_added_field_that_code_of_the_class_would_set_is_an_error_that_names_it(cls: Any) -> None:
+    """G2: no code of the class runs to set it, and no object comes back half made."""
+    old = _make("model" if cls is SetLaterInModel else "dataclass", FIELDS)
+    data = Serde().allow(old).dumps(old(a=1))
+    with pytest.raises(TypeChangedError, match=rf"{cls.__name__} now requires '_?b'"):
+        Serde().allow(cls, as_="elsewhere:Changed").loads(data)
+
+
+@pytest.mark.parametrize("cls", SET_LATER)
+def test_a_field_that_was_not_set_yet_comes_back_so(cls: Any) -> None:
+    """Fidelity before validity: a class that hasn't changed takes what was stored of it."""
+    name = "_b" if cls is SetLaterInModel else "b"
+    unset = DEFAULT.loads(DEFAULT.dumps(cls(a=1)))
+    assert (unset.a, hasattr(unset, name)) == (1, False)
+    setattr(unset, name, 2)
+    assert getattr(DEFAULT.loads(DEFAULT.dumps(unset)), name) == 2
+
+
+def test_an_attribute_that_became_a_field_comes_back_in_it() -> None:
+    """G2: what `__post_init__` set was stored before the class declared it."""
+    old = _make("dataclass", FIELDS)
+    value = old(a=1)
+    value.b = 2
+    data = Serde().allow(old).dumps(value)
+    assert Serde().allow(SetLater, as_="elsewhere:Changed").loads(data).b == 2
+
+
+def test_a_model_that_was_made_without_a_field_comes_back_so() -> None:
+    """Fidelity before validity: `model_construct` asks for none."""
+    value = DEFAULT.loads(DEFAULT.dumps(SetLaterInModel.model_construct()))
+    assert vars(value) == {}
+
+
+@dataclass(slots=True)
+class DefaultInSlot:
+    a: int
+    b: int = field(init=False, default=5)
+
+
+def test_a_default_for_a_slot_that_was_added_is_in_it() -> None:
+    """A slot stands in the place of the class's attribute, which other instances would find the default in."""
+    old = _make("dataclass", FIELDS)
+    assert (
+        Serde().allow(DefaultInSlot, as_="elsewhere:Changed").loads(Serde().allow(old).dumps(old(a=1))).b == 5
+    )
+
+
 @pytest.mark.parametrize("kind", ["dataclass", "attrs", "namedtuple", "model"])
 def test_a_field_that_was_removed_is_an_error_that_names_it(kind: str) -> None:
     """G2: what was stored is not dropped silently."""

@@ -20,6 +20,7 @@ def model_encoder(cls: Any) -> Encoder:
     """How instances of one pydantic model are packed: by its state."""
     name = reference(cls)
     known = tuple(cls.__pydantic_fields__)
+    declared = {*known, *cls.__private_attributes__}
 
     def encode(value: Any) -> list[Any]:
         state = stored = value.__dict__
@@ -28,14 +29,11 @@ def model_encoder(cls: Any) -> Encoder:
             if _OF_SQLALCHEMY in state:
                 raise Refused("it is a row of SQLAlchemy's. Store its model_dump(), or its key")
         private = value.__pydantic_private__
-        return [
-            _PYDANTIC,
-            name,
-            stored,
-            sorted(value.__pydantic_fields_set__),
-            value.__pydantic_extra__,
-            private and {key: item for key, item in private.items() if not _undefined(item)},
-        ]
+        private = private and {key: item for key, item in private.items() if not _undefined(item)}
+        fields_set, extra = sorted(value.__pydantic_fields_set__), value.__pydantic_extra__
+        if unset := declared.difference(stored, private or ()):
+            return [_PYDANTIC, name, stored, fields_set, extra, private, sorted(unset)]
+        return [_PYDANTIC, name, stored, fields_set, extra, private]
 
     return encode
 
@@ -46,7 +44,8 @@ def _undefined(value: Any) -> bool:
 
 def build_model(items: list[Any], names: Names) -> Any:
     """A model with the state that was stored; see `records.build_record`."""
-    _, name, stored, fields_set, extra, private = items
+    _, name, stored, fields_set, extra, private, *rest = items
+    unset = rest[0] if rest else ()
     cls = class_of(names, name, is_model)
     known = cls.__pydantic_fields__
     if type(stored) is not dict or stored.keys() != known.keys():
@@ -55,11 +54,13 @@ def build_model(items: list[Any], names: Names) -> Any:
         raise CorruptDataError(f"The state of a stored {name} is no mapping")
     if len(stored) != len(known):
         for key, field in known.items():
-            if key not in stored:
+            if key not in stored and key not in unset:
                 stored[key] = model_default(cls, key, field, stored)
     declared = cls.__private_attributes__
     if declared and (private is None or not declared.keys() <= private.keys()):
-        private = {**_private_defaults(declared, stored), **(private or {})}
+        private = private or {}
+        gained = [key for key in declared if key not in private and key not in unset]
+        private = {**{key: _private_default(cls, key, stored) for key in gained}, **private}
     value = object.__new__(cls)
     _set(value, "__dict__", stored)
     _set(value, "__pydantic_fields_set__", set(fields_set))
@@ -75,17 +76,23 @@ _STATES = (dict, type(None))
 _set = object.__setattr__
 
 
-def _private_defaults(declared: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
-    """What a new instance has in its private attributes, but for those that code of its own sets."""
-    found = {name: _private_default(attribute, stored) for name, attribute in declared.items()}
-    return {name: item for name, item in found.items() if not _undefined(item)}
+def _private_default(cls: Any, name: str, stored: dict[str, Any]) -> Any:
+    """What a model gets for a private attribute that its class has gained.
 
-
-def _private_default(attribute: Any, stored: dict[str, Any]) -> Any:
+    Raises:
+        TypeChangedError: the attribute has no default, but is set by code of the class.
+    """
+    attribute = cls.__private_attributes__[name]
     factory = attribute.default_factory
-    if factory is None:
-        return attribute.get_default()
-    return factory(stored) if getattr(attribute, "default_factory_takes_validated_data", False) else factory()
+    if factory is not None:
+        return (
+            factory(stored)
+            if getattr(attribute, "default_factory_takes_validated_data", False)
+            else factory()
+        )
+    if _undefined(default := attribute.get_default()):
+        raise TypeChangedError(now_requires(cls, name))
+    return default
 
 
 def model_default(cls: type, name: str, field: Any, stored: dict[str, Any]) -> Any:
