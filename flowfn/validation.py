@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from flowfn.python.typed_dicts import readable
+
 _EXACT = (str, int, float, bool, bytes)
 _SCHEMAS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 """What pydantic would say, without its import."""
@@ -69,6 +71,7 @@ def _new_adapter(kind: Any) -> Any:
     from pydantic.errors import PydanticUserError
 
     try:
+        kind = readable(kind)
         try:
             return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
         except PydanticUserError:
@@ -114,7 +117,7 @@ def _form(owner: str, name: str, kind: Any) -> Any:
     from typing_extensions import TypedDict  # pydantic brings it, and takes no other before Python 3.12
 
     make: Any = TypedDict
-    form = make(owner, {name: kind})
+    form = make(owner, {name: readable(kind)})
     form.__pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
     return TypeAdapter(form)
 

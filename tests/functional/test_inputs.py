@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from uuid import UUID
 
 import pytest
@@ -45,6 +45,20 @@ async def many(*xs: int, **named: int) -> list[Any]:
     return [xs, named]
 
 
+class Line(TypedDict):
+    amount: int
+    note: NotRequired[str]
+    parts: NotRequired["list[Line]"]
+
+
+async def typed(line: Line) -> Any:
+    return line
+
+
+async def nested(lines: dict[str, list[Annotated[Line, "a line"]] | None]) -> Any:
+    return lines
+
+
 BAD = {
     "another type": (lone, "no number"),
     "no mapping": (two, 3),
@@ -56,6 +70,10 @@ BAD = {
     "no instance": (instance, "a ledger"),
     "a wrong item": (many, {"xs": [1, "b"]}),
     "a wrong named item": (many, {"named": {"a": "b"}}),
+    "a missing key of a typed dict": (typed, {"sum": 1}),
+    "a wrong key of a typed dict": (typed, {"amount": 1, "note": 2}),
+    "one in a typed dict": (typed, {"amount": 1, "parts": [{}]}),
+    "a typed dict in others": (nested, {"a": [{"amount": "lots"}]}),
 }
 
 
@@ -118,6 +136,7 @@ NAMED: dict[str, tuple[Any, Any, str, tuple[str | int, ...]]] = {
     "out of bounds": (bounded, 0, "bounded", ("x",)),
     "no model": (model, {"items": []}, "model", ("order", "id")),
     "no instance": (instance, "a ledger", "instance", ("ledger",)),
+    "no typed dict": (typed, {"sum": 1}, "typed", ("line", "amount")),
     "a wrong item": (many, {"xs": [1, "b"]}, "many", ("xs[1]",)),
     "a wrong named item": (many, {"named": {"a": "b"}}, "many", ("a",)),
 }
@@ -176,6 +195,15 @@ def test_inputs_become_their_annotated_types(world: World) -> None:
 
     world.invoke(wf, {"x": "3", "order": {"id": 4}, "rest": ["5"], "named": {"f": "1.5"}})
     assert seen == [3, Order, 4, (5,), {"f": 1.5}]
+
+
+@pytest.mark.parametrize("given", [{"amount": "3"}, {"amount": 3, "note": "a", "parts": [{"amount": "4"}]}])
+def test_a_typed_dict_has_what_it_requires(world: World, given: Any) -> None:
+    """Other keys may be missing, and values become what they are annotated with, on every Python."""
+    taken = {**given, "amount": 3, **({"parts": [{"amount": 4}]} if "parts" in given else {})}
+    wf = world.entrypoint(typed)
+    assert world.invoke(wf, given) == taken
+    assert world.invoke(world.entrypoint(nested), {"a": [given], "b": None}) == {"a": [taken], "b": None}
 
 
 def test_values_that_fit_are_passed_as_they_are(world: World) -> None:
