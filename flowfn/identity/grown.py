@@ -1,8 +1,9 @@
-"""Which arguments are the same but for fields that a class has got since.
+"""Which arguments are the same but for fields, and names of an enum's members, that a class has got since.
 
 Rule: a field that is added with a default has that default in all that was made before. So two arguments are the same
 if they are once all fields that are at their class's default are left out. Only a constant counts as a default, or an
-empty container: what another factory makes may be anew each time. It is told from the forms alone (see `differences`)
+empty container: what another factory makes may be anew each time. A member of an enum that has a name besides its own
+has it as an alias, so that each of its names is the same member. It is told from the forms alone (see `differences`)
 and from the classes that are loaded.
 """
 
@@ -23,13 +24,17 @@ __all__ = ["without_defaults"]
 _RECORD = b"\xa6record"
 """How the form of an object that declares its fields is tagged."""
 
+_MEMBER = b"\xa4enum"
+"""How the form of a member of an enumeration is tagged."""
+
 _EMPTY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
 """Factories that make an equal value each time."""
 
 
 def without_defaults(form: bytes | None) -> Hashable | None:
-    """Arguments by all that isn't at its default; None if no object in them declares fields, or they weren't kept."""
-    if form is None or form.find(_RECORD) < 0:
+    """Arguments by all that isn't at its default, and members of enums by one name; None if no object in them declares
+    fields or is such a member, or they weren't kept."""
+    if form is None or (form.find(_RECORD) < 0 and form.find(_MEMBER) < 0):
         return None
     return _left(decoded(form))
 
@@ -43,7 +48,16 @@ def _left(value: Any) -> Hashable:
         return type(value).__name__, tuple((key, _left(item)) for key, item in sorted(value.items()))
     if isinstance(value, list | tuple):
         return type(value).__name__, tuple(map(_left, value))
-    return type(value).__name__, value.form if isinstance(value, Opaque) else repr(value)
+    return type(value).__name__, _opaque(value.form) if isinstance(value, Opaque) else repr(value)
+
+
+def _opaque(form: bytes) -> Hashable:
+    """The form of a value, but of an enum's member by the name that its class gives it now, if it is a name there."""
+    if form.find(_MEMBER) != 1:
+        return form
+    _, name, member = decoded(form)
+    known: Mapping[str, Any] = getattr(_class(name), "__members__", {})
+    return name, *(known[each].name if each in known else each for each in member.split("|"))
 
 
 def _defaults(name: str) -> Mapping[str, Hashable]:

@@ -1,4 +1,5 @@
 """A class gets a field, with a default, between a kill and the resume: what has run with its objects doesn't run again.
+Nor what has run with an enum's member that gets another name, and keeps the old one as an alias.
 
 G1, section 4: the most common edit of all. A restored object has the new field, at its default.
 """
@@ -136,6 +137,42 @@ def test_anything_else_is_another_call(versions: Versions, field: str, then: str
     """G2, rule 4: the field has a value that nothing of before can have had, or more differs."""
     order = KINDS["dataclass"]
     versions.resumed(order, order + f"    {field}\n", "charge(Order(1)).result()", then)
+    assert versions.ran.count("charge") == 4
+
+
+STATUS = "import enum\nclass Status(enum.Flag):\n    {}A = 1\n    B = 2\n    D = 4\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "charge(Status.A).result()",
+        "charge(Status.A | Status.B).result()",
+        "charge([{'first': (Status.A, None)}]).result()",
+        "charge(Line(Status.A)).result()",
+    ],
+    ids=["itself", "with another", "inside containers", "inside an object"],
+)
+def test_a_member_of_an_enum_may_get_another_name(versions: Versions, call: str) -> None:
+    """G1, section 4: where the old name stays as an alias, what was done with the member isn't done again."""
+    line = "@dataclass\nclass Line:\n    status: Status\n"
+    thread = versions.resumed(STATUS.format("") + line, STATUS.format("NEW = 1\n    ") + line, call)
+    assert versions.ran == ["charge"] * 2
+    assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
+
+
+@pytest.mark.parametrize(
+    ("after", "then"),
+    [
+        (STATUS.format("NEW = 1\n    "), "charge(Status.B).result()"),
+        (STATUS.format("").replace("A = 1", "NEW = 1"), "charge(Status.NEW).result()"),
+        (STATUS.format("NEW = 8\n    "), "charge(Status.NEW).result()"),
+    ],
+    ids=["another member", "no alias", "a new member"],
+)
+def test_another_member_is_another_call(versions: Versions, after: str, then: str) -> None:
+    """G2, rule 4: nothing but an alias says that two names are of one member."""
+    versions.resumed(STATUS.format(""), after, "charge(Status.A).result()", then)
     assert versions.ran.count("charge") == 4
 
 

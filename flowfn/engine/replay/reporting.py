@@ -24,7 +24,12 @@ def report_alike(call: Call, record: Record, how: str) -> None:
     if how == "position":
         report.add("position", record.summary, call.summary, "reused by its position, as on_divergence says")
     elif how == "fields":
-        report.add("fields", record.summary, call.summary, "only fields differ that were added since: reused")
+        report.add(
+            "fields",
+            record.summary,
+            call.summary,
+            "only fields that were added since, or names of an enum's member, differ: reused",
+        )
     else:
         report.add("clock", record.summary, call.summary, "only the time differs: reused")
 
