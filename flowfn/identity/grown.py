@@ -2,7 +2,8 @@
 
 Rule: a field that is added with a default has that default in all that was made before. So two arguments are the same
 if they are once all fields that are at their class's default are left out. Only a constant counts as a default, or an
-empty container: what another factory makes may be anew each time. A member of an enum that has a name besides its own
+empty container: what another factory makes may be anew each time. Of an object without fields, what it was given counts
+(see `made_with.given`), and the defaults of those parameters. A member of an enum that has a name besides its own
 has it as an alias, so that each of its names is the same member. It is told from the forms alone (see `differences`)
 and from the classes that are loaded.
 """
@@ -15,14 +16,19 @@ from dataclasses import MISSING, fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from flowfn.identity.code.classes import declares_fields
 from flowfn.identity.differences import Opaque, Record, decoded
 from flowfn.identity.digest import exact
+from flowfn.identity.made_with.given import given_by_default
 from flowfn.identity.names import named
 
 __all__ = ["without_defaults"]
 
 _RECORD = b"\xa6record"
 """How the form of an object that declares its fields is tagged."""
+
+_OBJECT = b"\xa6object"
+"""How the form of one is tagged that counts by its type, and by what it was given."""
 
 _MEMBER = b"\xa4enum"
 """How the form of a member of an enumeration is tagged."""
@@ -32,11 +38,21 @@ _EMPTY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
 
 
 def without_defaults(form: bytes | None) -> Hashable | None:
-    """Arguments by all that isn't at its default, and members of enums by one name; None if no object in them declares
-    fields or is such a member, or they weren't kept."""
-    if form is None or (form.find(_RECORD) < 0 and form.find(_MEMBER) < 0):
+    """Arguments by all that isn't at its default, and members of enums by one name; None if there is nothing in them
+    that classes say this of, or they weren't kept."""
+    if form is None or all(form.find(tag) < 0 for tag in (_RECORD, _OBJECT, _MEMBER)):
         return None
-    return _left(decoded(form))
+    arguments = decoded(form)
+    return _left({name: value for name, value in arguments.items() if not _is_by_default(name, arguments)})
+
+
+def _is_by_default(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether it is what another argument, an object, was given, and what that would have without."""
+    argument, _, attribute = name.partition(".")
+    value = arguments.get(argument) if attribute else None
+    if not isinstance(value, Opaque) or value.form.find(_OBJECT) != 1:
+        return False
+    return _defaults(decoded(value.form)[1]).get(attribute) == _left(arguments[name])
 
 
 def _left(value: Any) -> Hashable:
@@ -52,7 +68,11 @@ def _left(value: Any) -> Hashable:
 
 
 def _opaque(form: bytes) -> Hashable:
-    """The form of a value, but of an enum's member by the name that its class gives it now, if it is a name there."""
+    """The form of a value; an object but for what it was given by default, and an enum's member by the name that its
+    class gives it now, if it is a name there."""
+    if form.find(_OBJECT) == 1:
+        _, name, *given = decoded(form)
+        return name, *(_left(Record(name, each)) for each in given)
     if form.find(_MEMBER) != 1:
         return form
     _, name, member = decoded(form)
@@ -85,7 +105,10 @@ def _class(name: str) -> type | None:
 
 
 def _declared(cls: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a class that have a default, and it: a dataclass, a model of pydantic's, attrs or a named tuple."""
+    """The fields of a class that have a default, and it: a dataclass, a model of pydantic's, attrs or a named tuple; of
+    another one what its instances are given."""
+    if not declares_fields(cls):
+        yield from given_by_default(cls)
     nothing: tuple[Any, ...] = (
         MISSING,
         getattr(sys.modules.get("pydantic_core"), "PydanticUndefined", MISSING),

@@ -140,6 +140,53 @@ def test_anything_else_is_another_call(versions: Versions, field: str, then: str
     assert versions.ran.count("charge") == 4
 
 
+CLIENT = """
+class Client:
+    def __init__(self, url, timeout=3): self.url = url; self.timeout = timeout
+    @task
+    def get(self, path):
+        ran.append("get")
+        return self.url + path
+"""
+RETRYING = CLIENT.replace("timeout=3):", "timeout=3, *, retries=2): self.retries = retries;")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "Client('a').get('/b').result()",
+        "charge(Client('a')).result()",
+        "charge([Client('a'), Client('b', 5)]).result()",
+    ],
+    ids=["its own method", "an argument", "inside an argument"],
+)
+def test_what_an_object_is_given_may_get_a_default(versions: Versions, call: str) -> None:
+    """G1, section 4: so it is with a class that declares no fields, whose `__init__` has a parameter more."""
+    thread = versions.resumed(CLIENT, RETRYING, call)
+    assert len(versions.ran) == 2
+    assert [each.kind for each in thread.report if each.kind != "weak"] == ["fields"] * 2
+
+
+@pytest.mark.parametrize(
+    ("after", "then"),
+    [
+        (RETRYING, "Client('a', retries=3).get('/b').result()"),
+        (RETRYING, "Client('c').get('/b').result()"),
+        (RETRYING.replace("=2", "='a'").replace("= retries;", "= url;"), "Client('a').get('/b').result()"),
+        (
+            RETRYING.replace("retries=2", "retries=secrets.token_hex()"),
+            "Client('a', retries='c').get('/b').result()",
+        ),
+        (RETRYING.replace("= retries;", "= retries or 2;"), "Client('a').get('/b').result()"),
+    ],
+    ids=["another value", "another one too", "another parameter", "made anew", "not as it is"],
+)
+def test_anything_else_that_it_is_given_is_another_call(versions: Versions, after: str, then: str) -> None:
+    """G2, rule 4: nothing but a parameter's default is what all objects had that were made before."""
+    versions.resumed(CLIENT, after, "Client('a').get('/b').result()", then)
+    assert versions.ran.count("get") == 4
+
+
 STATUS = "import enum\nclass Status(enum.Flag):\n    {}A = 1\n    B = 2\n    D = 4\n"
 
 

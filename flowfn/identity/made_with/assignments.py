@@ -45,6 +45,13 @@ class Maker:
             elif step.action in ("STORE_ATTR", "DELETE_ATTR"):
                 yield step.name, ""
 
+    def named_alike(self) -> Iterator[str]:
+        """The attributes that it assigns the variables of their names, as they are."""
+        for at, step in enumerate(self._steps):
+            is_of_variable = self._is_me(at - 1) and self._is_variable(at - 2)
+            if step.action == "STORE_ATTR" and is_of_variable and self._steps[at - 2].name == step.name:
+                yield step.name
+
     def _spread(self) -> dict[int, How]:
         """What is assigned at the steps of `self.host, self.port = host, port`, or `= address`."""
         steps, found = self._steps, dict[int, How]()

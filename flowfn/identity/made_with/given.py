@@ -9,17 +9,24 @@ they keep.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import CodeType
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.code.compiled import all_names, assigned_attributes, assigns_by_name, changes_items
+from flowfn.identity.code.compiled import (
+    all_names,
+    assigned_attributes,
+    assigns_by_name,
+    changes_items,
+    parameters_of,
+)
 from flowfn.identity.code.unwrapping import code_of
+from flowfn.identity.constant import is_constant
 from flowfn.identity.made_with.assignments import How, Maker
 from flowfn.python.project import is_own
 
-__all__ = ["Given", "given_by"]
+__all__ = ["Given", "given_by", "given_by_default"]
 
 
 class Given(NamedTuple):
@@ -51,6 +58,20 @@ def given_by(cls: type) -> Given:
         named = [(name, code) for name, member in members for code in code_of(member)]
         known = _known[cls] = _read(named) if is_own(cls) else Given()
     return known
+
+
+def given_by_default(cls: type) -> Iterator[tuple[str, Any]]:
+    """The attributes that hold an argument of their names, where it has a default that can't change, and that."""
+    known = given_by(cls)
+    for init in (vars(base).get("__init__") for base in cls.__mro__):
+        if type(init) is not FunctionType:
+            continue
+        positional = parameters_of(init.__code__)[: init.__code__.co_argcount]
+        defaults = dict(zip(reversed(positional), reversed(init.__defaults__ or ()), strict=False))
+        defaults |= init.__kwdefaults__ or {}
+        for name in Maker(init.__code__).named_alike():
+            if known.how(name) == "given" and name in defaults and is_constant(defaults[name]):
+                yield name, defaults[name]
 
 
 def _read(named: list[tuple[str, CodeType]]) -> Given:
