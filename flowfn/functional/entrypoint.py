@@ -16,6 +16,7 @@ from flowfn.functional.task import check_cache, policies_of
 from flowfn.functional.wrapping import (
     Wrapper,
     defined,
+    is_class_method,
     plain,
     rebuild,
     reference,
@@ -82,7 +83,11 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         return _NEEDED
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = self._self_calls.call(args, kwargs, sys._getframe().f_back)
+        workflow: Any = self
+        given: tuple[Any, ...] = args
+        if given and isinstance(given[0], type) and is_class_method(self, given[0]):
+            workflow, given = self.__get__(given[0]), given[1:]
+        result: R = workflow._self_calls.call(given, kwargs, sys._getframe().f_back)
         return result
 
     def _call_on(
@@ -180,8 +185,9 @@ def _is_of_langgraph(saver: Any) -> bool:
 class entrypoint:
     """Make a function a workflow: `@entrypoint`, or `@entrypoint(checkpointer="runs.db")`.
 
-    Any signature will do. The parameters `previous`, `config`, `runtime`, `store` and `writer` are filled
-    where the function names them.
+    Any signature will do. Write `@entrypoint` above `@classmethod`: since Python 3.13 a classmethod doesn't bind a
+    wrapper inside it, and only a direct call can still tell its class. The parameters `previous`, `config`, `runtime`,
+    `store` and `writer` are filled where the function names them.
 
     Args:
         checkpointer: where runs are kept: a saver of flowfn's or of LangGraph's, a path (SQLite), or a URL.

@@ -53,7 +53,11 @@ class Shape:
 
     def fresh(self, args: Sequence[Any], kwargs: Mapping[str, Any], workflow: str) -> Fresh:
         """A direct call as the start of a run."""
-        bound = self.checked(self.definition.parameters.bind(args, dict(kwargs)))
+        try:
+            bound = self.checked(self.definition.parameters.bind(args, dict(kwargs)))
+        except InvalidInput as error:
+            self._note(error)
+            raise
         return Fresh([Write(START, bound)], Begin(workflow, self.digest(bound)))
 
     def given(self, given: Any) -> tuple[list[Write], str]:
@@ -71,6 +75,21 @@ class Shape:
         Raises:
             InvalidInput: it isn't that, or doesn't fit.
         """
+        try:
+            return self._bound(given)
+        except InvalidInput as error:
+            self._note(error)
+            raise
+
+    def _note(self, error: InvalidInput) -> None:
+        """Say what to do where it may be the class that is missing among the arguments."""
+        if self.parameters and self.parameters[0].name == "cls":
+            error.add_note(
+                f"If {self.definition.name!r} is a class method, write @entrypoint above @classmethod: since "
+                "Python 3.13 that doesn't bind what it is above"
+            )
+
+    def _bound(self, given: Any) -> dict[str, Any]:
         lone = self.lone is not None and self.lone not in self.variadic
         if given is MISSING:
             return self.checked(self.definition.parameters.bind((), {}))

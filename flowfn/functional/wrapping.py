@@ -96,6 +96,13 @@ def plain(function: Any) -> Any:
     return function.__func__ if isinstance(function, staticmethod | classmethod) else function
 
 
+def is_class_method(wrapper: Any, owner: type) -> bool:
+    """Whether a class has the wrapper inside a `classmethod`, which since Python 3.13 passes the class as an argument
+    instead of binding what is inside it."""
+    held = (each for base in owner.__mro__ for each in vars(base).values())
+    return any(isinstance(each, classmethod) and each.__func__ is wrapper for each in held)
+
+
 def undecorated(function: Any) -> Any:
     """The plain function that is to be decorated.
 

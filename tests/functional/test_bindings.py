@@ -64,6 +64,11 @@ class Shop:
     def class_flow(cls, x: int) -> tuple[str, int]:
         return cls.__name__, Shop.static_inside(x).result()
 
+    @classmethod
+    @entrypoint(checkpointer="memory://")
+    def class_flow_outside(cls, x: int) -> tuple[str, int]:
+        return cls.__name__, Shop.static_inside(x).result()
+
     @entrypoint
     @staticmethod
     def static_flow(x: int) -> int:
@@ -348,11 +353,26 @@ def test_a_deep_copy_of_a_method_is_the_copy_s() -> None:
         (lambda: Shop(3).flow(2), 7),
         (lambda: Shop.static_flow(2), 3),
         (lambda: Shop.class_flow(2), ("Shop", 3)),
+        (lambda: Shop.class_flow_outside(2), ("Shop", 3)),
+        (lambda: type("Market", (Shop,), {}).class_flow_outside(2), ("Market", 3)),
     ],
 )
 def test_an_entrypoint_in_a_class(call: Any, expected: int) -> None:
     """An entrypoint may be a method."""
     assert call() == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda flow: flow.invoke(2), lambda flow: flow.thread("t")(2), lambda flow: flow.invoke({"x": 2})],
+)
+def test_a_class_that_is_missing_is_told(call: Any) -> None:
+    """A classmethod around an entrypoint doesn't bind it since Python 3.13, and what to write is said."""
+    unbound = vars(Shop)["class_flow_outside"].__func__
+    with pytest.raises(InvalidInput) as refused:
+        call(unbound)
+    (note,) = refused.value.__notes__
+    assert "write @entrypoint above @classmethod" in note
 
 
 @pytest.mark.parametrize("path", ["pickle", "cloudpickle"])
