@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.identity.code.functions import is_local
-from flowfn.identity.digest import exact
 from flowfn.identity.made_with.captured import (
     captured,
     class_made_with,
@@ -160,6 +159,8 @@ class Definition:
     def _named(self) -> Mapping[str, Any]:
         """The parameters that `key=` names, each with what it counts by where a call leaves it out: its default, or
         that it is left out, if nothing tells the default from others of its type, as `UNSET = object()`."""
+        from flowfn.identity.digest import exact
+
         names: Any = (self.key,) if isinstance(self.key, str) else self.key
         defaults = {name: self.parameters.defaults.get(name) for name in names}
         return {name: Left.OUT if exact({name: each}).weak else each for name, each in defaults.items()}

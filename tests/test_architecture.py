@@ -94,7 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.calls.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
-    | {"flowfn.identity.code.compiled", "flowfn.python"},
+    | {"flowfn.identity.code.compiled", "flowfn.identity.forms.attributes", "flowfn.python"},
     # What a caller sees.
     "flowfn.invocation": NOUNS
     | {

@@ -5,8 +5,9 @@ long and whatever has ended meanwhile. So tasks are counted as they are made, by
 is under way there: those that the project's code makes, and those that run it. `asyncio.as_completed` makes them in the
 order of a set, so the order counts in which it was given what it runs; and what `asyncio.wait_for` waits for is a part
 of the branch that waits, as it makes a task for that before Python 3.12 alone. What a library runs in tasks of its own
-isn't counted, as it may make others each time. One that another factory made is told by its name and what it runs; so
-is that of a project that is installed where libraries are.
+isn't counted, as it may make others each time. One that it was given code of the project's for (of a task group of
+anyio's) is told by its maker and that call, and one that another factory made by its name and what it runs; so is that
+of a project that is installed where libraries are.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from inspect import CORO_CREATED, getcoroutinestate
 from itertools import chain
 from pathlib import PosixPath, PurePosixPath
 from threading import get_ident
-from types import CodeType, CoroutineType
+from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
+from flowfn.identity.forms.attributes import attributes_of
 from flowfn.python.event_loop import running_loop
 
 if TYPE_CHECKING:
@@ -62,12 +64,23 @@ _HASHED = 1 << 32
 
 class _Place:
     """What a branch's context says, and so the threads that are given a copy: whose branch that is, and its number, or,
-    as long as that isn't told, its task."""
+    as long as that isn't told, its task. `around` is what its maker's context says."""
 
-    def __init__(self, numbers: Numbers, number: int | None) -> None:
+    def __init__(self, numbers: Numbers, number: int | None, around: _Place | None) -> None:
         self.numbers = numbers
         self.number = number
         self.task: ReferenceType[Task] | None = None
+        self.around = around
+
+    def told(self) -> int:
+        """The number; a task in which a library alone runs, and has others do work, is a part of its maker's branch."""
+        if self.number is None:
+            task = None if self.task is None else self.task()
+            number = None if task is None else self.numbers.seen_from_a_thread(task)
+            around = self.around
+            is_inside = around is not None and around.numbers is self.numbers
+            self.number = (around.told() if around and is_inside else 0) if number is None else number
+        return self.number
 
 
 _place: ContextVar[_Place | None] = ContextVar("flowfn.branch", default=None)
@@ -100,9 +113,11 @@ class TaskCounter:
         way = _Way(sys._getframe(1))
         if way.waits:
             number = numbers.here()
-        elif way.is_own or _runs_own(coro):
+        elif way.is_own or _is_own(getattr(coro, "cr_frame", None)):
             number = numbers.number(coro, way.together)
-        place = _Place(numbers, number)
+        elif (given := _given_to(coro)) is not None:
+            number = numbers.number_of_given(given)
+        place = _Place(numbers, number, _place.get())
         if context is None:
             options["context"] = context = copy_context()
         with suppress(RuntimeError):  # it is entered, as its maker runs in the same
@@ -140,17 +155,39 @@ class _Way:
         self.is_own = makes and _is_own(frame)
 
 
-def _runs_own(coro: Any) -> bool:
-    """Whether a coroutine is the project's, or was given one that is and has yet to begin, as in anyio's groups."""
-    frame = getattr(coro, "cr_frame", None)
-    return frame is not None and (_is_own(frame) or any(map(_is_own, _frames_given(frame))))
+def _given_to(coro: Any) -> Any:
+    """The project's coroutine that a library's was given, and that has yet to begin, as those of anyio's groups are."""
+    for each in get_referents(coro):
+        found: Iterable[Any] = ()
+        if type(each) is CoroutineType:
+            found = (each,)
+        elif not issubclass(type(each), _NO_HANDLES):  # a task's is another branch's, and data may be large
+            with suppress(Exception):  # a library's objects may raise anything when looked at
+                found = attributes_of(each).values()
+        for one in found:
+            if (
+                type(one) is CoroutineType
+                and getcoroutinestate(one) == CORO_CREATED
+                and _is_own(one.cr_frame)
+            ):
+                return one
+    return None
 
 
-def _frames_given(frame: FrameType) -> Iterator[FrameType | None]:
-    """Those of coroutines that a function has, or that what it has holds: not what a task runs, which is another's."""
-    held = [each for each in frame.f_locals.values() if not issubclass(type(each), asyncio.Future)]
-    given = (each for each in (*held, *get_referents(*held)) if type(each) is CoroutineType)
-    return (each.cr_frame for each in given if getcoroutinestate(each) == CORO_CREATED)
+_NO_HANDLES = (
+    asyncio.Future,
+    dict,
+    list,
+    tuple,
+    set,
+    frozenset,
+    str,
+    bytes,
+    FunctionType,
+    ModuleType,
+    CodeType,
+    type,
+)
 
 
 def _is_own(frame: FrameType | None) -> bool:
@@ -197,14 +234,20 @@ class Numbers:
     def here(self) -> int:
         """The number of the branch that is running: 0 for what calls the frame's code."""
         task = branch_of(self._frame)
-        return 0 if task is None else self.of(task)
-
-    def of(self, task: Task) -> int:
-        """The number of a branch, which runs or waits for a thread."""
+        if task is None:
+            return 0
         number = self.given.get(task)
         if number is None:
             number = self.starting[-1] if self.starting else None
-            self.given[task] = number = self._by_code(_said(task, self._thread)) if number is None else number
+            said = "" if number is not None else _said(task, self._thread) or ""
+            self.given[task] = number = self._by_code(said) if number is None else number
+        return number
+
+    def seen_from_a_thread(self, task: Task) -> int | None:
+        """The number of the branch that waits for this thread; None if no function of the project's is in it."""
+        number = self.given.get(task)
+        if number is None and (said := _said(task, self._thread)) is not None:
+            self.given[task] = number = self._by_code(said)
         return number
 
     def number(self, coro: Coroutine[Any, Any, Any], together: Iterable[Any] | None) -> int:
@@ -215,12 +258,17 @@ class Numbers:
         if coro not in self._ahead and isinstance(together, Collection) and not isinstance(together, Set):
             self._ahead.update((each, self._next(each)) for each in together if type(each) is CoroutineType)
         ahead = self._ahead.pop(coro, None)
-        return self._by_code(f"{self.here()}/{_called(coro)}") if ahead is None else ahead
+        return self.number_of_given(coro) if ahead is None else ahead
+
+    def number_of_given(self, coro: Any) -> int:
+        """The number of a task that a library makes, in whatever order, of a coroutine that it was given."""
+        return self._by_code(f"{self.here()}/{_called(coro)}")
 
     def _next(self, coro: Any) -> int:
         """Those that run a library's coroutine, such as a queue's `get`, are counted by themselves: code that waits by
         these makes as many as the clock allows."""
-        made = self.here(), "" if _runs_own(coro) else getattr(coro, "__qualname__", "")
+        is_own = _is_own(getattr(coro, "cr_frame", None))
+        made = self.here(), "" if is_own else getattr(coro, "__qualname__", "")
         self._made[made] += 1
         maker, library = made
         number = self._made[made]
@@ -248,9 +296,7 @@ def branch_number(frame: Frame) -> int:
     place = _place.get()
     if place is None or place.numbers is not frame.numbers or running_loop() is not None:
         return 0
-    if place.number is None and place.task is not None and (task := place.task()) is not None:
-        place.number = place.numbers.of(task)
-    return place.number or 0
+    return place.told()
 
 
 def branch_began(frame: Frame) -> FrameType | None:
@@ -278,19 +324,20 @@ _ATOMS = frozenset(
 )
 
 
-def _said(task: Task, thread: int) -> str:
+def _said(task: Task, thread: int) -> str | None:
     """What tells a task from others of its frame: its name, unless that is a number, and the first function in it that
-    isn't a library's, with those of its arguments that can't change. `thread` is the loop's."""
+    isn't a library's, with those of its arguments that can't change; None where it has none. `thread` is the loop's."""
     name = "" if task.get_name().startswith("Task-") else task.get_name()
     coro: Any = task.get_coro()
     for _ in range(_MOST_LOOKS):
-        frames = _running(getattr(coro, "cr_frame", None), thread) or _waiting(coro)
+        running = _running(getattr(coro, "cr_frame", None), thread)
+        frames = running or [*_waiting(coro)]
         first = next((each for each in frames if not _is_of_a_library(each)), None)
         if first is not None:
-            return f"{name} {_shown_call(first)}"
-        if thread == get_ident():
+            return f"{name} {_shown_call(first, _kept_parameters(first.f_code))}"
+        if running or not getattr(coro, "cr_running", False):
             break
-    return name
+    return None
 
 
 _MOST_LOOKS = 100
@@ -319,13 +366,13 @@ def _waiting(coro: Any) -> Iterator[FrameType]:
 def _called(coro: Any) -> str:
     """A coroutine that has yet to begin: what is called."""
     frame = getattr(coro, "cr_frame", None)
-    return type(coro).__qualname__ if frame is None else _shown_call(frame)
+    return type(coro).__qualname__ if frame is None else _shown_call(frame, parameters_of(frame.f_code))
 
 
-def _shown_call(frame: FrameType) -> str:
-    """A call of a function, with those of its arguments that can't change, and that its code hasn't."""
+def _shown_call(frame: FrameType, parameters: Iterable[str]) -> str:
+    """A call of a function, with those of its arguments that can't change."""
     code = frame.f_code
-    held = [frame.f_locals.get(name) for name in _kept_parameters(code)]
+    held = [frame.f_locals.get(name) for name in parameters]
     if code.co_flags & VARKEYWORDS and held and type(held[-1]) is dict:  # its own, and nobody else's
         held[-1:] = chain.from_iterable(held[-1].items())
     return f"{code.co_qualname}({', '.join(map(_shown, held))})"

@@ -307,6 +307,10 @@ def test_a_branch_gets_its_own_value_whether_the_loop_runs_it_or_an_eager_task_i
     assert after == before
 
 
+TURNS = cycle((0, 9))
+"""Turns of the loop, in the first attempt and in the second."""
+
+
 async def _by_names(branch: Any) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(4):
@@ -318,6 +322,14 @@ async def _by_anyio(branch: Any) -> None:
 
     async with anyio.create_task_group() as group:
         for number in range(4):
+            group.start_soon(branch, number)
+
+
+async def _by_anyio_as_they_come(branch: Any) -> None:
+    import anyio
+
+    async with anyio.create_task_group() as group:
+        for number in range(4) if next(TURNS) else reversed(range(4)):
             group.start_soon(branch, number)
 
 
@@ -373,10 +385,6 @@ async def _in_librarys_coroutines(branch: Any) -> None:
         await branch(*box)
 
     await asyncio.gather(*(boxed([number]) for number in range(4)))
-
-
-TURNS = cycle((0, 9))
-"""Turns of the loop, in the first attempt and in the second."""
 
 
 async def _beside_a_quiet_one(branch: Any) -> None:
@@ -435,6 +443,8 @@ def _named(task: Any) -> Any:
 SPLIT = [_by_names, _in_what_waits, _in_librarys_coroutines, _beside_a_quiet_one, _in_branches, _by_a_factory]
 SPLIT += [
     _after_some_polling,
+    _beside_one_that_waits_for_another,
+    _by_anyio_as_they_come,
     _by_anyio,
     _by_anyio_and_a_decorator,
     _by_anyio_with_a_parameter_that_changes,

@@ -7,10 +7,11 @@ doubts have gone; what is left is refused before anything new runs.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from gc import get_referents
+from gc import get_referents, is_tracked
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -94,19 +95,20 @@ def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[st
 def _are_given_on(calls: Sequence[Call], args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Whether arguments hold the future of one of these calls, in a list or an object."""
     held = {id(call.future) for call in calls}
-    waiting, seen = [*args, *kwargs.values()], dict[int, Any]()
+    waiting, seen = deque(filter(is_tracked, (*args, *kwargs.values()))), dict[int, Any]()
     while waiting and len(seen) < _MOST_HELD:
-        each = waiting.pop()
+        each = waiting.popleft()
         if id(each) in held:
             return True
         if id(each) not in seen and not isinstance(each, type | ModuleType | FunctionType):
             seen[id(each)] = each
-            waiting += get_referents(each)
+            waiting += filter(is_tracked, get_referents(each))
     return False
 
 
 _MOST_HELD = 10_000
-"""Values of a call's arguments that are looked through for futures: what holds more holds data."""
+"""Values of a call's arguments that are looked through for futures, the outer ones first: what holds more holds
+data."""
 
 
 def place_held(frame: Frame) -> None:

@@ -97,8 +97,15 @@ class Dependencies:
                 if len(chain) == 1 or chain[-1] not in stored:
                     found, is_root = scope.resolve(chain), len(chain) == 1 and holder is not None
                     name, of = ".".join(chain), "" if each is function else qualified_name(each)
+                    made_at = _global(scope, chain, holder)
+                    if (
+                        isinstance(each, type)
+                        and is_constant(found)
+                        and self._count_source(name, made_at, of)
+                    ):
+                        continue  # what a class is made with needn't be used: `BEGAN = time()` is one text everywhere
                     if not self._count(name, found, is_root, of) and not _counts_itself(found):
-                        self._count_source(name, _global(scope, chain, holder), of)
+                        self._count_source(name, made_at, of)
 
     def _count_defaults(self, function: FunctionType) -> None:
         """Count what a helper is given where its caller says nothing; the function's own are arguments."""
@@ -130,13 +137,14 @@ class Dependencies:
             return True
         return False
 
-    def _count_source(self, name: str, place: _Place | None, of: str) -> None:
-        """Note the code that makes what a name stands for, which may change in place."""
+    def _count_source(self, name: str, place: _Place | None, of: str) -> bool:
+        """Note the code that makes what a name stands for; False where that isn't known."""
         text = None if place is None else assignment(*place)
         if text is not None:
             counted = f"{of}:{name} = {text}".encode("utf-8", "surrogatepass")
             self.constants[name] = _shown(text, counted)
             self._digests.add(counted)
+        return text is not None
 
 
 def _shown(text: str, counted: bytes) -> str:
