@@ -9,7 +9,7 @@ import pytest
 from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.func import task
 from graph_compat.graph import START, StateGraph
-from graph_compat.types import Send
+from graph_compat.types import Command, Send, interrupt
 
 ONE = {"configurable": {"thread_id": "1"}}
 
@@ -210,3 +210,54 @@ async def test_what_ended_counts_though_that_is_still_told(kind: str, stopped: s
     again.append(None)
     assert (await graph.ainvoke(None, ONE))["x"] == ["charged"]
     assert ran == ["charged"]
+
+
+async def asks(state: State) -> State:
+    return {"x": [interrupt("which?")]}
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+async def test_a_question_that_was_shown_can_be_answered_by_who_left_the_stream(is_nested: bool) -> None:
+    """G1: though a node beside it was still under way, and the run hadn't stopped for it yet."""
+    goes_on = asyncio.Event()
+
+    async def beside(state: State) -> State:
+        await goes_on.wait()
+        return {"x": ["beside"]}
+
+    builder: Any = StateGraph(State).add_node(asks).add_edge(START, "asks")
+    if is_nested:
+        builder = nested(builder)
+    graph = builder.add_node(beside).add_edge(START, "beside").compile(checkpointer=InMemorySaver())
+    stream = graph.astream({"x": []}, ONE, stream_mode="updates", subgraphs=True)
+    async for _, update in stream:
+        if "__interrupt__" in update:
+            break
+    await stream.aclose()
+    assert [question.value for question in (await graph.aget_state(ONE)).interrupts] == ["which?"]
+    goes_on.set()
+    answered = await graph.ainvoke(Command(resume="this"), ONE)
+    assert sorted(answered["x"]) == ["beside", "this"]
+
+
+async def test_who_cancels_a_run_that_unwinds_for_a_question_is_told() -> None:
+    """Its caller stops, as a timeout has it; the question is asked again where the run goes on."""
+    unwinds = asyncio.Event()
+
+    async def cleans_up(state: State) -> State:
+        try:
+            return {"x": [interrupt("which?")]}
+        finally:
+            if not unwinds.is_set():
+                unwinds.set()
+                await asyncio.Event().wait()
+
+    builder = StateGraph(State).add_node(cleans_up).add_edge(START, "cleans_up")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    run = asyncio.create_task(graph.ainvoke({"x": []}, ONE))
+    await unwinds.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert [question.value for question in (await graph.ainvoke(None, ONE))["__interrupt__"]] == ["which?"]
+    assert await graph.ainvoke(Command(resume="this"), ONE) == {"x": ["this"]}

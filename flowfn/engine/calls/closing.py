@@ -1,7 +1,7 @@
 """The end of an attempt: what its code has called ends before it does, so that a recorded call has nothing left to run.
 
 Rule: after a value, and where a question stands, all calls are seen through; after an error those that nobody has
-started are cancelled; after a cancellation those under way are stopped as well.
+started are cancelled; after a cancellation those under way are stopped as well, and a question that stood is kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
     """
     if frame.unplaced and error is None:
         _place_held(frame)
-    suspending = error is None or frame.told or isinstance(error, Suspended)
+    suspending = (
+        error is None or isinstance(error, Suspended) or (frame.told and isinstance(error, Exception))
+    )
     if not suspending or frame.run.root.fatal is not None:
         frame.closed = True
         _give_up_children(frame, running=not isinstance(error, Exception))
@@ -44,13 +46,14 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
         failing.ride_unseen(frame)
     if frame.run.root.fatal is not None:
         raise frame.run.root.fatal
-    if frame.questions:
+    if frame.questions and not isinstance(error, GeneratorExit):  # what is closed can't wait
         await record_questions(frame, host)
-    if frame.suspended and suspending:
+    if frame.suspended and (suspending or frame.told):
         if frame.call.parent is not None:
             frame.call.parent.suspended = True
         if frame.call.note is not None and frame.run.journal is not None:
             frame.run.journal.suspend(frame.call.note, True)
+    if frame.suspended and suspending:
         raise Suspended(tuple(frame.call.questions))
     if error is None:
         _log_unseen(frame)

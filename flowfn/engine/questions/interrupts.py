@@ -21,6 +21,8 @@ from flowfn.engine.questions.answers import (
     answer_rows,
     encode_questions,
     expired,
+    left_waiting,
+    pending_rows,
     unfit,
     validated,
 )
@@ -282,5 +284,33 @@ async def record_questions(frame: Frame, host: Host) -> None:
             interrupt = asked.pending.interrupt
             data = encode_questions(journal, interrupt, [interrupt])
             await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))
+    if frame.questions and (frame.run.post is not None or _goes_on_beside(frame)):
+        await _list_what_waits(frame, host)
     if frame.questions and journal.durability == "async":
         await journal.catch_up(host)  # whoever is told of a question may answer at once
+
+
+def _goes_on_beside(frame: Frame) -> bool:
+    """Whether the run doesn't stop at once when this attempt does: other calls are under way, or a run is around it."""
+    while frame.call.parent is not None:
+        if len(frame.call.parent.children) > 1:
+            return True
+        frame = frame.call.parent
+    return len(frame.run.tasks) > 1 or frame.run.frame is not None
+
+
+async def _list_what_waits(frame: Frame, host: Host) -> None:
+    """Commit what the thread waits for by now: who reads a stream is shown a question before the run stops for it, and
+    may leave it meanwhile, or the process die, and the answer come."""
+    run = frame.run
+    while run.parent is not None:
+        run = run.parent
+    journal, pending = run.journal, tuple(run.root.pending)
+    assert journal is not None
+    loaded = await journal.load(host, run.namespace, run.checkpoint.id)
+    rows = (
+        pending_rows(journal, run.checkpoint.id, pending)
+        if loaded is None
+        else left_waiting(journal, loaded, run.root.refused, pending)
+    )
+    await journal.write(host, [rows])
