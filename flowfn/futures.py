@@ -338,7 +338,8 @@ def _tell(error: BaseException) -> None:
     if isinstance(error, Suspended):
         frame.tell()
     else:
-        met_error.set(vars(error).get(RECORDED_AS, ()))
+        with suppress(Exception):  # its class lets nobody look
+            met_error.set(vars(error).get(RECORDED_AS, ()))
 
 
 @contextmanager

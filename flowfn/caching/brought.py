@@ -47,8 +47,16 @@ def brought_code(arguments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     if _PLAIN.issuperset(map(type, arguments.values())):
         return {}
     compound = ((name, value) for name, value in arguments.items() if type(value) not in _PLAIN)
-    found = {name: set(map(_digest, _definitions(value))) for name, value in compound if not is_plain(value)}
+    found = {name: _digests(value) for name, value in compound if not is_plain(value)}
     return {f"code of {name}": tuple(sorted(each)) for name, each in found.items() if each}
+
+
+def _digests(argument: Any) -> set[str]:
+    found = set[str]()
+    for definition in _definitions(argument):
+        with suppress(Exception):  # classes and wrappers are anybody's
+            found.add(_digest(definition))
+    return found
 
 
 def _definitions(argument: Any) -> Iterator[Any]:

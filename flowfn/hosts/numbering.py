@@ -330,12 +330,11 @@ def _said(task: Task, thread: int) -> str | None:
     name = "" if task.get_name().startswith("Task-") else task.get_name()
     coro: Any = task.get_coro()
     for _ in range(_MOST_LOOKS):
-        running = _running(getattr(coro, "cr_frame", None), thread)
-        frames = running or [*_waiting(coro)]
-        first = next((each for each in frames if not _is_of_a_library(each)), None)
+        runs, first = _running(getattr(coro, "cr_frame", None), thread)
+        first = first if runs else next((each for each in _waiting(coro) if not _is_of_a_library(each)), None)
         if first is not None:
             return f"{name} {_shown_call(first, _kept_parameters(first.f_code))}"
-        if running or not getattr(coro, "cr_running", False):
+        if runs or not getattr(coro, "cr_running", False):
             break
     return None
 
@@ -344,16 +343,16 @@ _MOST_LOOKS = 100
 """Of another thread, at a task that may begin to wait just between the two ways to look."""
 
 
-def _running(began: FrameType | None, thread: int) -> list[FrameType]:
-    """What a task runs at present, from where it began; nothing if it waits."""
-    frames: list[FrameType] = []
-    each = sys._current_frames().get(thread)
+def _running(began: FrameType | None, thread: int) -> tuple[bool, FrameType | None]:
+    """Whether a task runs at present, and the first function of the project's in it, from where it began."""
+    first = None
+    each = sys._getframe(1) if thread == get_ident() else sys._current_frames().get(thread)
     while each is not None:
-        frames.insert(0, each)
+        first = first if _is_of_a_library(each) else each
         if each is began:
-            return frames
+            return True, first
         each = each.f_back
-    return []
+    return False, None
 
 
 def _waiting(coro: Any) -> Iterator[FrameType]:

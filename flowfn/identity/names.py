@@ -66,5 +66,8 @@ def _at(namespace: Mapping[str, Any], qualname: str) -> Any:
 
 def has_its_name(value: Any) -> bool:
     """Whether the name that a value says it has leads to it, as those of numpy's functions and typing's forms do."""
-    name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
+    try:
+        name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
+    except Exception:  # a proxy has nothing behind it now
+        return False
     return isinstance(name, str) and isinstance(module, str) and named(module, name) is value

@@ -292,7 +292,7 @@ SHELF = """
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, Field, validate_call
@@ -330,10 +330,14 @@ DEFAULTS = {"pen": 80}
 LABELS = {"pen": 90}
 height = ["of no field"]
 
+def pens():
+    return "of no type"
+
 class Order(BaseModel):
     amount: Amount
     height: Limited
-    pens: list[Annotated[Pen, "by name"]]
+    pens: list[Annotated[Pen, "pens"]]
+    kind: Literal["pens"] = "pens"
     told: Told
     prices: dict = Field(default_factory=lambda: dict(DEFAULTS))
 
@@ -393,7 +397,7 @@ def post(x):
     [
         pytest.param(("", ""), id="annotations are text"),
         pytest.param(("from __future__ import annotations", ""), id="annotations are objects"),
-        pytest.param(('list[Annotated[Pen, "by name"]]', '"list[Pen]"'), id="one is text within text"),
+        pytest.param(('list[Annotated[Pen, "pens"]]', '"list[Pen]"'), id="one is text within text"),
     ],
 )
 def test_an_edit_behind_a_class_or_a_decorator_busts(
@@ -410,6 +414,7 @@ def test_an_edit_behind_a_class_or_a_decorator_busts(
     ("old", "new"),
     [
         ('["of no field"]', '["of none"]'),
+        ('"of no type"', '"of none"'),
         ("maxsize=8", "maxsize=9"),
         ('DEFAULTS = {"pen"', 'DEFAULTS = {  "pen"'),
     ],

@@ -605,6 +605,26 @@ def test_an_error_that_another_one_replaced_runs_again_though_that_tells_the_tim
     assert world.invoke(wf, None, thread_id="t") == "a"
 
 
+def test_an_error_with_any_number_of_causes_can_be_handled(world: World) -> None:
+    """A loop that polls, and raises each error from the one before it, may do so as often as it likes."""
+
+    @world.task
+    async def note(text: str) -> str:
+        return text
+
+    @world.entrypoint
+    async def wf() -> str:
+        error = ValueError("0")
+        for number in range(5_000):
+            error, error.__cause__ = ValueError(str(number)), error
+        try:
+            raise error
+        except ValueError as raised:
+            return str(await world.value(note(str(raised))))
+
+    assert world.invoke(wf, thread_id="t") == "4999"
+
+
 def test_a_retry_runs_again_what_failed_whatever_was_done_about_it(world: World) -> None:
     """Section 3: the task is told to try anew, and an attempt that finds the old error isn't one."""
 

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from itertools import count
@@ -530,6 +531,36 @@ def test_a_future_in_an_argument_counts_by_the_call_that_it_turns_out_to_be(worl
         world.invoke(wf, thread_id="t")
     assert world.invoke(wf, None, thread_id="t") == "['<0>']"
     assert sorted(world.ran) == ["digest", "page"]
+
+
+def test_a_new_item_whose_future_is_given_on_is_no_doubt(world: World) -> None:
+    """G9: the items after it claim their records, though what is given its future comes before them."""
+    items = [uuid.uuid4() for _ in range(2)]
+    failures = [True]
+
+    @world.task
+    async def load(item: uuid.UUID) -> str:
+        world.ran.append(item)
+        return str(item)
+
+    @world.task
+    async def send(loaded: list[Any]) -> str:
+        return str(await world.value(loaded[0]))
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        sent = [send([load(item)]) for item in items]
+        found = [await world.value(each) for each in sent]
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    items.insert(0, uuid.uuid4())
+    assert world.invoke(wf, None, thread_id="t") == list(map(str, items))
+    assert sorted(world.ran) == sorted(items)
 
 
 class Shop:

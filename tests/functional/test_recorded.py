@@ -670,3 +670,26 @@ def test_a_thread_that_a_branch_waits_for_gets_the_values_of_the_branch(split: A
     order.pop(0)
     asyncio.run(wf.thread("t").aresume())
     assert [guest for guest, _ in booked] == [0, 1, 2, 3]
+
+
+def test_what_a_library_has_threads_do_for_a_branch_is_of_that_branch() -> None:
+    """G2: LangChain runs plain functions so, from tasks of its own; how often it did before makes no difference."""
+    pytest.importorskip("langchain_core")
+    from langchain_core.runnables import RunnableLambda
+
+    polls, drawn = [1, 3], []
+    draw = RunnableLambda(lambda item: (item, flowfn.uuid4()))
+    poll = RunnableLambda(lambda item: item)
+
+    @entrypoint(checkpointer=MemorySaver())
+    async def wf() -> None:
+        for _ in range(polls.pop(0)):
+            await poll.abatch([0, 1])
+        drawn.append(sorted(await draw.abatch([5])))
+        if polls:
+            raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError):
+        asyncio.run(wf.thread("t").ainvoke())
+    asyncio.run(wf.thread("t").aresume())
+    assert drawn[0] == drawn[1]

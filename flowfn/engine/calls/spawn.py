@@ -60,8 +60,9 @@ def spawn(
     if run.journal is None:
         definition.parameters.taken(args, kwargs)
         return _start(call, host)
-    if frame.unplaced and _are_given_on(frame.unplaced, args, kwargs):
-        place_held(frame)  # what is given a future counts by the call that this one is
+    if frame.unplaced:
+        for held in _given_on(frame.unplaced, args, kwargs):
+            _place_early(held, frame)
     identify(call, frame)
     if run.ledger.records:
         record = run.ledger.records.get(call.task)
@@ -92,18 +93,20 @@ def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[st
             )
 
 
-def _are_given_on(calls: Sequence[Call], args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether arguments hold the future of one of these calls, in a list or an object."""
-    held = {id(call.future) for call in calls}
+def _given_on(calls: Sequence[Call], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Call]:
+    """Those of these calls whose futures arguments hold, in a list or an object."""
+    held, found = {id(call.future): call for call in calls}, list[Call]()
     waiting, seen = deque(filter(is_tracked, (*args, *kwargs.values()))), dict[int, Any]()
     while waiting and len(seen) < _MOST_HELD:
         each = waiting.popleft()
+        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+            continue
+        seen[id(each)] = each
         if id(each) in held:
-            return True
-        if id(each) not in seen and not isinstance(each, type | ModuleType | FunctionType):
-            seen[id(each)] = each
+            found.append(held[id(each)])
+        else:
             waiting += filter(is_tracked, get_referents(each))
-    return False
+    return found
 
 
 _MOST_HELD = 10_000
@@ -127,18 +130,32 @@ def place_held(frame: Frame) -> None:
                 each.future.become(Future.failed(refusal))
             raise refusal
     for call in held:
-        assert call.future is not None
-        verdict = _place(call, frame, waited=True)
-        reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
-        call.future.call = call.task
-        if reused is not None:
-            call.future.become(reused)
-        else:
-            if isinstance(verdict, New):
-                frame.run.newcomers.append(call)
-            call.future.release(partial(attempt, call))
-            assert call.future.runner is not None
-            call.future.runner.start(call.future)
+        _go_on_with(call, frame)
+
+
+def _place_early(call: Call, frame: Frame) -> None:
+    """Place a held call whose future is given on: what is given it counts by the call that it is. One that only its
+    author could place isn't any other but itself, and may be in no doubt later."""
+    if not isinstance(_judge(call, frame), Ambiguous):
+        with suppress(ValueError):  # another thread places it
+            frame.unplaced.remove(call)
+            _go_on_with(call, frame)
+
+
+def _go_on_with(call: Call, frame: Frame) -> None:
+    """Give a call that was held its recorded outcome, or have it run."""
+    assert call.future is not None
+    verdict = _place(call, frame, waited=True)
+    reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
+    call.future.call = call.task
+    if reused is not None:
+        call.future.become(reused)
+    else:
+        if isinstance(verdict, New):
+            frame.run.newcomers.append(call)
+        call.future.release(partial(attempt, call))
+        assert call.future.runner is not None
+        call.future.runner.start(call.future)
 
 
 def _taken(calls: list[Call]) -> Iterator[Call]:

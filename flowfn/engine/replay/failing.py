@@ -140,39 +140,42 @@ def _row(journal: Journal, recorded: Recorded) -> WriteRow:
 
 def _causes(journal: Journal, error: BaseException, acted_on: Set[Place]) -> Iterator[Recorded]:
     """Those whose error it is, contains or came from; what was acted on isn't what another error came from."""
-    return _causes_under(journal, error, acted_on, None, set())
+    seen: set[int] = set()
+    waiting: list[_From] = [_From(error, None, is_beside=False)]
+    while waiting:
+        each, under, is_beside = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        notes = _notes(each, journal)
+        if notes and under is not None and not any(under in note.around for note in notes):
+            continue
+        if is_beside and notes and {note.place for note in notes} <= acted_on:
+            continue
+        yield from notes
+        under = notes[-1].place if notes else under
+        inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        found = [_From(each.__context__, under, is_beside=True)]
+        found += [_From(other, under, is_beside) for other in (*reversed(inner), each.__cause__)]
+        waiting += [one for one in found if one.error is not None]
 
 
-def _causes_under(
-    journal: Journal,
-    error: BaseException | None,
-    acted_on: Set[Place],
-    under: Place | None,
-    seen: set[int],
-    *,
-    beside: bool = False,
-) -> Iterator[Recorded]:
-    """`beside`: another error was raised while this one was handled."""
-    if error is None or id(error) in seen:
-        return
-    seen.add(id(error))
-    notes = _notes(error, journal)
-    if notes and under is not None and not any(under in each.around for each in notes):
-        return
-    if beside and notes and {each.place for each in notes} <= acted_on:
-        return
-    yield from notes
-    under = notes[-1].place if notes else under
-    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    for other in (error.__cause__, *inner):
-        yield from _causes_under(journal, other, acted_on, under, seen, beside=beside)
-    yield from _causes_under(journal, error.__context__, acted_on, under, seen, beside=True)
+class _From(NamedTuple):
+    """An error that another one came from: made under which call, and whether the other was raised while this one was
+    handled."""
+
+    error: Any
+    under: Place | None
+    is_beside: bool
 
 
 def _notes(error: BaseException, journal: Journal) -> tuple[Recorded, ...]:
     """What was noted on an error in this run; the same object may have been raised in others."""
     run = _run_of(journal)
-    return tuple(each for each in vars(error).get(RECORDED_AS, ()) if each.run == run)
+    try:
+        return tuple(each for each in vars(error).get(RECORDED_AS, ()) if each.run == run)
+    except Exception:  # its class lets nobody look
+        return ()
 
 
 def _run_of(journal: Journal) -> tuple[str, int]:

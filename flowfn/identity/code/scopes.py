@@ -59,9 +59,8 @@ class _Names(ast.NodeVisitor):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self.generic_visit(node)
-        for each in ast.walk(node.annotation):
-            if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                self.found |= names_in_text(each.value)
+        for text in _quoted_in(node.annotation):
+            self.found |= names_in_text(text)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._function(node.args, node.body)
@@ -109,6 +108,20 @@ def _chain(node: ast.AST) -> Chain:
         root = _chain(node.value)
         return (*root, node.attr) if root else ()
     return ()
+
+
+def _quoted_in(annotation: ast.AST) -> Iterator[str]:
+    """The texts in an annotation that stand for types: not the values of a `Literal`, nor what `Annotated` adds."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        yield annotation.value
+    inner: Iterable[ast.AST] = ast.iter_child_nodes(annotation)
+    if isinstance(annotation, ast.Subscript):
+        name = (_chain(annotation.value) or ("",))[-1]
+        given = annotation.slice
+        parts = given.elts if isinstance(given, ast.Tuple) else [given]
+        inner = () if name == "Literal" else parts[:1] if name == "Annotated" else parts
+    for each in inner:
+        yield from _quoted_in(each)
 
 
 def _stored(target: ast.AST) -> Iterator[str]:
