@@ -7,6 +7,7 @@ it, and by a function that is the recorded one, of those that share a name (`eng
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from sys import exc_info
 from typing import TYPE_CHECKING
@@ -118,12 +119,13 @@ def _occurrence(frame: Frame, key: tuple[str, bytes]) -> int:
 def _recorded(frame: Frame, name: str, digest: bytes, branch: int) -> Record | None:
     """The next recorded call of that branch that nobody has claimed."""
     key = (name, digest)
-    if key not in frame.equals:
-        frame.equals[key] = frame.run.ledger.equal_calls(frame.scope, name, digest)
+    if key not in frame.equals:  # of two threads that ask at once both take from one
+        frame.equals.setdefault(key, frame.run.ledger.equal_calls(frame.scope, name, digest))
     left = frame.equals[key].get(branch)
-    while left:
-        if not (record := left.popleft()).claimed:
-            return record
+    with suppress(IndexError):  # another thread took the last
+        while left:
+            if not (record := left.popleft()).claimed:
+                return record
     return None
 
 

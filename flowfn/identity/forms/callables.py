@@ -101,9 +101,9 @@ def _named_function(walk: Walk, value: types.FunctionType) -> Any:
 
 
 def _has_its_name(function: types.FunctionType) -> bool:
-    """Whether its name leads to it, or to what is around it."""
+    """Whether its name leads to nothing but it and what is around it: nowhere, where it came along by value."""
     found = named(function.__module__, function.__qualname__)
-    return any(each is function for each in (found, *layers_of(definition_of(found))))
+    return found is None or any(each is function for each in (found, *layers_of(definition_of(found))))
 
 
 def _holds(cell: types.CellType, value: Any) -> bool:
