@@ -64,22 +64,24 @@ _HASHED = 1 << 32
 
 class _Place:
     """What a branch's context says, and so the threads that are given a copy: whose branch that is, and its number, or,
-    as long as that isn't told, its task. `around` is what its maker's context says."""
+    as long as that isn't told, its task. One in which a library alone runs, and has others do work, is a part of the
+    branch with the number `within`."""
 
-    def __init__(self, numbers: Numbers, number: int | None, around: _Place | None) -> None:
+    def __init__(self, numbers: Numbers, number: int | None) -> None:
+        around = _place.get()
         self.numbers = numbers
         self.number = number
         self.task: ReferenceType[Task] | None = None
-        self.around = around
+        self.within: int = 0
+        if around is not None and around.numbers is numbers:
+            self.within = around.within if around.number is None else around.number
 
     def told(self) -> int:
-        """The number; a task in which a library alone runs, and has others do work, is a part of its maker's branch."""
+        """The number, on a thread."""
         if self.number is None:
             task = None if self.task is None else self.task()
             number = None if task is None else self.numbers.seen_from_a_thread(task)
-            around = self.around
-            is_inside = around is not None and around.numbers is self.numbers
-            self.number = (around.told() if around and is_inside else 0) if number is None else number
+            self.number = self.within if number is None else number
         return self.number
 
 
@@ -117,7 +119,7 @@ class TaskCounter:
             number = numbers.number(coro, way.together)
         elif (given := _given_to(coro)) is not None:
             number = numbers.number_of_given(given)
-        place = _Place(numbers, number, _place.get())
+        place = _Place(numbers, number)
         if context is None:
             options["context"] = context = copy_context()
         with suppress(RuntimeError):  # it is entered, as its maker runs in the same
@@ -239,9 +241,14 @@ class Numbers:
         number = self.given.get(task)
         if number is None:
             number = self.starting[-1] if self.starting else None
-            said = "" if number is not None else _said(task, self._thread) or ""
-            self.given[task] = number = self._by_code(said) if number is None else number
+            self.given[task] = number = self._told(task) if number is None else number
         return number
+
+    def _told(self, task: Task) -> int:
+        said, place = _said(task, self._thread), _place.get()
+        if said is not None:
+            return self._by_code(said)
+        return place.within if place is not None and place.numbers is self else 0
 
     def seen_from_a_thread(self, task: Task) -> int | None:
         """The number of the branch that waits for this thread; None if no function of the project's is in it."""
