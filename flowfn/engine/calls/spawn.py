@@ -136,10 +136,13 @@ def place_held(frame: Frame) -> None:
 def _place_early(call: Call, frame: Frame) -> None:
     """Place a held call whose future is given on: what is given it counts by the call that it is. One that only its
     author could place isn't any other but itself, and may be in no doubt later."""
-    if not isinstance(_judge(call, frame), Ambiguous):
-        with suppress(ValueError):  # another thread places it
-            frame.unplaced.remove(call)
-            _go_on_with(call, frame)
+    if isinstance(_judge(call, frame), Ambiguous):
+        return
+    try:
+        frame.unplaced.remove(call)
+    except ValueError:  # another thread places it
+        return
+    _go_on_with(call, frame)
 
 
 def _go_on_with(call: Call, frame: Frame) -> None:
