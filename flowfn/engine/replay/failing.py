@@ -94,11 +94,12 @@ def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) ->
 def tell_what_stays(journal: Journal, error: BaseException) -> None:
     """Note on an error of the code's own that a call which failed won't run again, as it was acted on: who resumes the
     run would else wonder why it ends in the same way, whatever was repaired."""
-    waiting = [] if _notes(error, journal) else [error.__context__]
+    waiting, seen = [] if _notes(error, journal) else [error.__context__], {id(error.__cause__)}
     while waiting:
         each = waiting.pop()
-        if each is None or each is error.__cause__:
+        if each is None or id(each) in seen:
             continue
+        seen.add(id(each))
         notes = _notes(each, journal)
         if notes and {note.place for note in notes} <= journal.acted_on:
             with suppress(Exception):  # its class lets nobody change it
