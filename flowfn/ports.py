@@ -376,7 +376,7 @@ class Host(Protocol):
         """Which branch of a frame's code is current, in the order in which they were made; 0 for the first."""
 
     def branch_began(self, frame: Any) -> Any:
-        """The Python frame of what began the current branch; None for the first."""
+        """The Python frames of what began the current branch, and of what waits for it; nothing for the first."""
 
     async def let_branches_go_on(self) -> None:
         """Let concurrent code of the same frame make its next call."""

@@ -272,7 +272,7 @@ class LoopHost:
     def branch(self, frame: Frame) -> int:
         return branch_number(frame)
 
-    def branch_began(self, frame: Frame) -> FrameType | None:
+    def branch_began(self, frame: Frame) -> list[FrameType]:
         return branch_began(frame)
 
     async def let_branches_go_on(self) -> None:

@@ -16,7 +16,7 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Set
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from datetime import date, timedelta
@@ -111,10 +111,10 @@ class TaskCounter:
         frame = current_frame.get() if context is None else context.get(current_frame)
         if frame is None:
             return _Task(coro, loop=loop, **options)
-        numbers, number = numbers_of(frame), None
+        numbers, number, waiter = numbers_of(frame), None, None
         way = _Way(sys._getframe(1))
         if way.waits:
-            number = numbers.here()
+            number, waiter = numbers.here(), asyncio.current_task()
         elif way.is_own or _is_own(getattr(coro, "cr_frame", None)):
             number = numbers.number(coro, way.together)
         elif (given := _given_to(coro)) is not None:
@@ -132,6 +132,8 @@ class TaskCounter:
         place.task = ref(task)
         if number is not None:
             numbers.given[task] = number
+        if waiter is not None:
+            numbers.waiters[task] = waiter
         return task
 
 
@@ -221,6 +223,8 @@ class Numbers:
 
     def __init__(self, frame: Frame) -> None:
         self.given: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
+        self.waiters: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()
+        """Of tasks that `asyncio.wait_for` has made: who waits."""
         self.starting: list[int | None] = []
         """Those of tasks that are being made; None of one that isn't counted."""
         self._frame = frame
@@ -306,10 +310,17 @@ def branch_number(frame: Frame) -> int:
     return place.told()
 
 
-def branch_began(frame: Frame) -> FrameType | None:
-    """The frame of the coroutine that the current branch of a frame's code runs; None for what calls it."""
+def branch_began(frame: Frame) -> list[FrameType]:
+    """The frame of the coroutine that the current branch of a frame's code runs; and, as before Python 3.12
+    `asyncio.wait_for` has a task for that, those of what waits for it, the innermost first. Nothing for what calls it.
+    """
     task = branch_of(frame)
-    return None if task is None else getattr(task.get_coro(), "cr_frame", None)
+    began = None if task is None else getattr(task.get_coro(), "cr_frame", None)
+    found = [] if began is None else [began]
+    waiters: Mapping[Task, Task] = frame.numbers.waiters if frame.numbers is not None else {}
+    while found and task is not None and (task := waiters.get(task)) is not None:
+        found += reversed([*_waiting(task.get_coro())])
+    return found
 
 
 def branch_of(frame: Frame) -> Task | None:

@@ -289,8 +289,9 @@ class ThreadHost:
         """Code on threads has no branches that we know of."""
         return 0
 
-    def branch_began(self, frame: Any) -> None:
+    def branch_began(self, frame: Any) -> tuple[()]:
         """See `branch`."""
+        return ()
 
     async def let_branches_go_on(self) -> None:
         """Nothing to wait for: code on threads has no branches that we know of."""

@@ -262,6 +262,31 @@ def test_a_value_stays_with_a_place_that_no_name_leads_to(world: World, place: A
     assert (after == before, trace in (before, None)) == (True, False)
 
 
+def test_a_value_inside_what_is_waited_for_is_told_by_who_waits() -> None:
+    """G2: one that is inserted before it, at another line that waits for the same, is made anew."""
+    made: list[list[UUID]] = []
+
+    async def draw() -> UUID:
+        return flowfn.uuid4()
+
+    async def drawn() -> UUID:
+        (found,) = [await asyncio.wait_for(draw(), 60) for _ in range(1)]
+        return found
+
+    @entrypoint(checkpointer=MemorySaver())
+    async def wf() -> None:
+        inserted = [await asyncio.wait_for(draw(), 50)] if made else []
+        made.append([await asyncio.wait_for(asyncio.wait_for(drawn(), 60), 60), *inserted])
+        if len(made) == 1:
+            raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError):
+        asyncio.run(wf.thread("t").ainvoke())
+    asyncio.run(wf.thread("t").aresume())
+    (before,), (after, inserted) = made
+    assert (after, inserted != before) == (before, True)
+
+
 def test_a_value_of_a_place_that_is_new_is_made_anew(world: World) -> None:
     """G2: it is never the one that another place, which hasn't been reached, was given."""
     made: list[UUID] = []

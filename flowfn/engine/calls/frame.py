@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -204,10 +204,11 @@ class Frame:
         definition = self.call.definition
         return self.run.host_of(definition).branch(self) if definition.is_async else 0
 
-    def branch_began(self) -> FrameType | None:
-        """What began the current branch of its code; None for what calls it."""
+    def branch_began(self) -> Sequence[FrameType]:
+        """What began the current branch of its code, and what waits for that, the innermost first; nothing for what
+        calls it."""
         definition = self.call.definition
-        return self.run.host_of(definition).branch_began(self) if definition.is_async else None
+        return self.run.host_of(definition).branch_began(self) if definition.is_async else ()
 
     # -- its place under `max_concurrency` -------------------------------------------------------
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dis
 import linecache
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from threading import RLock
@@ -35,20 +35,26 @@ _ATOMS = (str, bytes, int, float, complex)
 _NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst))
 
 
-def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | None = None) -> list[bytes]:
+def leading_to(frame: FrameType, outermost: CodeType | None, began: Sequence[FrameType] = ()) -> list[bytes]:
     """The lines that lead to a call which is being made in `frame`, its own first, out to that of `outermost`.
 
     `began` is what began the branch of asyncio code that this is, whether the loop runs it or, as eager tasks, what
-    made it. Where neither is under way there, as on a thread of the code's own, they lead out to a library's.
+    made it; and what waits for it as a part of itself, from the inside out. Where neither is under way there, as on a
+    thread of the code's own, they lead out to a library's.
     """
+    around = iter(began)
+    first = next(around, None)
+    is_around = False
     found: list[bytes] = []
     library: int | None = None
     line: int | None = None
     each: FrameType | None = frame
     while each is not None:
         line = each.f_lineno if line is None else line
-        if each.f_code.co_name in _COMPREHENSIONS and each.f_back is not None:  # before Python 3.12
-            each = each.f_back
+        is_around = is_around or each is first
+        outer = next(around, None) if is_around else each.f_back
+        if each.f_code.co_name in _COMPREHENSIONS and outer is not None:  # before Python 3.12
+            each = outer
             continue
         if is_own_module(each.f_globals.get("__name__", "")):
             if _counts(each, outermost, line, is_first=not found):
@@ -56,10 +62,10 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | 
         elif library is None:
             library = len(found)
         line = None
-        if each.f_code is outermost or each is began:
+        if each.f_code is outermost:
             return found
-        each = each.f_back
-    return found[:library]
+        each = outer
+    return found if is_around else found[:library]
 
 
 def _counts(frame: FrameType, outermost: CodeType | None, line: int, *, is_first: bool) -> bool:
