@@ -30,9 +30,7 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
     """
     if frame.unplaced and error is None:
         _place_held(frame)
-    suspending = (
-        error is None or isinstance(error, Suspended) or (frame.told and isinstance(error, Exception))
-    )
+    suspending = error is None or isinstance(error, Suspended) or (frame.told and not _stops(error))
     if not suspending or frame.run.root.fatal is not None:
         frame.closed = True
         _give_up_children(frame, running=not isinstance(error, Exception))
@@ -57,6 +55,11 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
         raise Suspended(tuple(frame.call.questions))
     if error is None:
         _log_unseen(frame)
+
+
+def _stops(error: BaseException) -> bool:
+    """Whether it is a cancellation, or what else ends a run from outside; a group has what its branches were told."""
+    return not isinstance(error, Exception | BaseExceptionGroup)
 
 
 def _give_up_children(frame: Frame, *, running: bool) -> None:
