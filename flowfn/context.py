@@ -35,9 +35,9 @@ class World(Protocol):
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)
 current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=None)
 
-met_error: ContextVar[tuple[Any, ...]] = ContextVar("flowfn.met", default=())
-"""What is noted on the error of a call that code was given last (`RECORDED_AS`): a thread or a branch that is begun to
-act on one has a copy of the context."""
+met_error: ContextVar[tuple[Any, tuple[Any, ...]] | None] = ContextVar("flowfn.met", default=None)
+"""Where code was given the error of a call last (`whereabouts`), and what is noted on that (`RECORDED_AS`): a thread or
+a branch that is begun to act on it has a copy of the context."""
 
 under_way: list[Definition] = []
 """The workflows whose functions this process runs on record just now, once for each run."""

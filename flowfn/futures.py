@@ -20,6 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from flowfn.context import current_frame, met_error, site_of
 from flowfn.engine.drive import drive
 from flowfn.errors import RECORDED_AS, Suspended
+from flowfn.python.event_loop import whereabouts
 from flowfn.python.unlocked import FINISHED, UnlockedFuture
 
 R = TypeVar("R")
@@ -339,7 +340,7 @@ def _tell(error: BaseException) -> None:
         frame.tell()
     else:
         with suppress(Exception):  # its class lets nobody look
-            met_error.set(vars(error).get(RECORDED_AS, ()))
+            met_error.set((whereabouts(), vars(error).get(RECORDED_AS, ())))
 
 
 @contextmanager

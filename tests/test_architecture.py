@@ -94,7 +94,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.calls.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
-    | {"flowfn.identity.code.compiled", "flowfn.identity.forms.attributes", "flowfn.python"},
+    | {"flowfn.identity.code.compiled", "flowfn.identity.forms.attributes", "flowfn.identity.glance"}
+    | {"flowfn.python"},
     # What a caller sees.
     "flowfn.invocation": NOUNS
     | {

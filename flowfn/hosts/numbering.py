@@ -16,7 +16,7 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from datetime import date, timedelta
@@ -37,6 +37,7 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 from flowfn.context import current_frame
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
+from flowfn.identity.glance import is_ordinary_text
 from flowfn.python.event_loop import running_loop
 
 if TYPE_CHECKING:
@@ -68,13 +69,10 @@ class _Place:
     branch with the number `within`."""
 
     def __init__(self, numbers: Numbers, number: int | None) -> None:
-        around = _place.get()
         self.numbers = numbers
         self.number = number
         self.task: ReferenceType[Task] | None = None
-        self.within: int = 0
-        if around is not None and around.numbers is numbers:
-            self.within = around.within if around.number is None else around.number
+        self.within = numbers.here() if number is None else 0
 
     def told(self) -> int:
         """The number, on a thread."""
@@ -351,7 +349,7 @@ def _said(task: Task, thread: int) -> str | None:
         runs, first = _running(getattr(coro, "cr_frame", None), thread)
         first = first if runs else next((each for each in _waiting(coro) if not _is_of_a_library(each)), None)
         if first is not None:
-            return f"{name} {_shown_call(first, _kept_parameters(first.f_code))}"
+            return f"{name} {_shown_call(first, _kept_parameters(first.f_code), _shown)}"
         if runs or not getattr(coro, "cr_running", False):
             break
     return None
@@ -383,16 +381,18 @@ def _waiting(coro: Any) -> Iterator[FrameType]:
 def _called(coro: Any) -> str:
     """A coroutine that has yet to begin: what is called."""
     frame = getattr(coro, "cr_frame", None)
-    return type(coro).__qualname__ if frame is None else _shown_call(frame, parameters_of(frame.f_code))
+    return (
+        type(coro).__qualname__ if frame is None else _shown_call(frame, parameters_of(frame.f_code), _steady)
+    )
 
 
-def _shown_call(frame: FrameType, parameters: Iterable[str]) -> str:
+def _shown_call(frame: FrameType, parameters: Iterable[str], shown: Callable[[Any], str]) -> str:
     """A call of a function, with those of its arguments that can't change."""
     code = frame.f_code
     held = [frame.f_locals.get(name) for name in parameters]
     if code.co_flags & VARKEYWORDS and held and type(held[-1]) is dict:  # its own, and nobody else's
         held[-1:] = chain.from_iterable(held[-1].items())
-    return f"{code.co_qualname}({', '.join(map(_shown, held))})"
+    return f"{code.co_qualname}({', '.join(map(shown, held))})"
 
 
 @lru_cache(maxsize=1024)
@@ -407,6 +407,19 @@ def _stored(step: Instruction) -> tuple[str, ...]:
         return ()
     names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
     return names[:1] if step.opname == "STORE_FAST_LOAD_FAST" else names  # two in one, since Python 3.13
+
+
+def _steady(value: Any) -> str:
+    """A value that tells one call from another, but for what looks made anew each time: a deadline, an id."""
+    is_text, is_number = isinstance(value, str), isinstance(value, int)
+    is_fresh = isinstance(value, float | UUID | date | timedelta | bytes)
+    if is_fresh or (is_text and not is_ordinary_text(value)) or (is_number and abs(value) >= _TIME):
+        return type(value).__qualname__
+    return f"({', '.join(map(_steady, value))})" if type(value) is tuple else _shown(value)
+
+
+_TIME = 10**9
+"""From which on a number may be seconds since the epoch."""
 
 
 def _shown(value: Any) -> str:

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,20 @@ def running_loop() -> AbstractEventLoop | None:
     except RuntimeError:
         return None
     return loop
+
+
+def whereabouts() -> tuple[int, int]:
+    """Which thread, and which asyncio task on it, runs the code that asks."""
+    loop = running_loop()
+    task = None if loop is None else sys.modules["asyncio"].current_task(loop)
+    return get_ident(), id(task)
+
+
+def is_cancelled() -> bool:
+    """Whether somebody has cancelled the asyncio task that runs, and it hasn't made light of that."""
+    loop = running_loop()
+    task = None if loop is None else sys.modules["asyncio"].current_task(loop)
+    return task is not None and task.cancelling() > 0
 
 
 _held_up: Counter[int] = Counter()

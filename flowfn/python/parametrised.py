@@ -9,12 +9,11 @@ share a name. Two that share even that are none.
 
 from __future__ import annotations
 
-import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
-from types import SimpleNamespace
+from types import SimpleNamespace, UnionType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
 
@@ -73,16 +72,26 @@ def full_name(model: Any) -> str:
 
 
 def _shown(given: Any) -> str:
-    if not isinstance(given, type) or typing.get_origin(given) is not None:
-        return _OF_SCRIPT.sub(f"{script_name()}.", repr(given))
-    name = given.__qualname__ if origin_of(given) is None else full_name(given)
+    origin, parts = typing.get_origin(given), typing.get_args(given)
+    if origin is typing.Annotated:
+        said = [
+            type(each).__name__ for each in parts[1:]
+        ]  # as pydantic has it: an object's text may be its address
+        return f"Annotated[{', '.join([_shown(parts[0]), *said])}]"
+    if origin is typing.Literal:
+        return f"Literal[{', '.join(map(repr, parts))}]"
+    if origin is not None:
+        generic = "Union" if origin in (typing.Union, UnionType) else _shown(origin)
+        return f"{generic}[{', '.join(map(_shown, parts))}]"
+    if isinstance(given, list):
+        return f"[{', '.join(map(_shown, given))}]"
+    name: Any = full_name(given) if origin_of(given) is not None else getattr(given, "__qualname__", None)
+    if not isinstance(name, str):
+        return str(getattr(given, "__name__", type(given).__name__))
     module = (origin_of(given) or given).__module__
     if module == "builtins":
         return name
     return f"{script_name() if module in MAIN else module}.{name}"
-
-
-_OF_SCRIPT = re.compile(rf"\b({'|'.join(map(re.escape, MAIN))})\.")
 
 
 def parametrised(module: str, name: str) -> type | None:

@@ -409,7 +409,7 @@ async def _whatever_comes(telling: Coroutine[Any, Any, None]) -> None:
         await asyncio.shield(told)
     except asyncio.CancelledError:
         current = asyncio.current_task()
-        if current is None or told.done():  # a handler's own
+        if current is None or not current.cancelling() or told.cancelled():  # a handler's own
             raise
         current.uncancel()  # counted once: `asyncio.timeout` looks
         current.cancel()

@@ -240,6 +240,28 @@ async def test_a_question_that_was_shown_can_be_answered_by_who_left_the_stream(
     assert sorted(answered["x"]) == ["beside", "this"]
 
 
+async def test_code_that_stops_a_task_of_its_own_as_it_unwinds_has_asked() -> None:
+    """A cancellation that the run's own code meant for another task is none of the run."""
+
+    async def cleans_up(state: State) -> State:
+        beat = asyncio.create_task(asyncio.Event().wait())
+        await asyncio.sleep(0)
+        try:
+            return {"x": [interrupt("which?")]}
+        finally:
+            beat.cancel()
+            if not answered:
+                await beat
+
+    answered: list[None] = []
+    builder = StateGraph(State).add_node(cleans_up).add_edge(START, "cleans_up")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    asked = await graph.ainvoke({"x": []}, ONE)
+    assert [question.value for question in asked["__interrupt__"]] == ["which?"]
+    answered.append(None)
+    assert await graph.ainvoke(Command(resume="this"), ONE) == {"x": ["this"]}
+
+
 async def test_who_cancels_a_run_that_unwinds_for_a_question_is_told() -> None:
     """Its caller stops, as a timeout has it; the question is asked again where the run goes on."""
     unwinds = asyncio.Event()

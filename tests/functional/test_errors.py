@@ -582,6 +582,41 @@ def test_an_error_that_another_one_replaced_runs_again_whatever_another_branch_c
     assert world.invoke(wf, None, thread_id="t") == "a"
 
 
+def test_a_call_after_the_handler_does_not_act_on_its_error(world: World) -> None:
+    """G1: a loop that keeps an error, does something else, and raises it in the end has given nothing up."""
+    failures = [True]
+
+    @world.task
+    async def fetch() -> str:
+        if failures:
+            raise ConnectionError("lost")
+        return "a"
+
+    @world.task
+    async def note() -> None: ...
+
+    async def polled() -> str:
+        last: Exception = ConnectionError()
+        try:
+            return str(await world.value(fetch()))
+        except ConnectionError as error:
+            last = error
+        await world.value(note())
+        raise last
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            return await polled()
+        except ConnectionError:
+            raise KeyError("one of its own") from None
+
+    with pytest.raises(KeyError):
+        world.invoke(wf, thread_id="t")
+    failures.clear()
+    assert world.invoke(wf, None, thread_id="t") == "a"
+
+
 def test_an_error_that_another_one_replaced_runs_again_though_that_tells_the_time(world: World) -> None:
     """G1: what a message is made of acts on nothing."""
     failures = [True]

@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import count, cycle
 from threading import Event
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -358,6 +358,17 @@ async def _by_anyio_as_they_come(branch: Any) -> None:
             group.start_soon(branch, number)
 
 
+async def _by_anyio_with_a_deadline(branch: Any) -> None:
+    import anyio
+
+    async def until(box: list[int], end: float, id: UUID) -> None:
+        await branch(*box)
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(until, [number], time.monotonic() + 60, uuid4())
+
+
 async def _by_anyio_and_a_decorator(branch: Any) -> None:
     import anyio
 
@@ -470,6 +481,7 @@ SPLIT += [
     _after_some_polling,
     _beside_one_that_waits_for_another,
     _by_anyio_as_they_come,
+    _by_anyio_with_a_deadline,
     _by_anyio,
     _by_anyio_and_a_decorator,
     _by_anyio_with_a_parameter_that_changes,

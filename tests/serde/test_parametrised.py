@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import attrs
+import models
 import other
 from flowfn import entrypoint, task
 from models import Order, Page
@@ -151,6 +152,20 @@ def test_one_that_stands_in_its_module_is_no_other_that_annotations_name(run: Ru
     parts = {"future": "", "annotation": "object", "result": "page", "read": "found"}
     assert run("dies", other=stands, **parts).stdout == "load\n"
     again = run(other=other, **parts)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+def test_types_that_are_annotated_are_named_by_no_address(run: Run) -> None:
+    """G1: another process has the validator elsewhere."""
+    page = "Page[Annotated[Order, AfterValidator(lambda order: order)]]"
+    other = (
+        "import models\nfrom models import *\nfrom typing import Annotated\nfrom pydantic import AfterValidator\n"
+        f"models.Checked = {page}"
+    )
+    parts = {"future": "", "annotation": "models.Checked", "read": "found", "other": other}
+    parts["result"] = "models.Checked(items=[Order(number=number)])"
+    assert run("dies", **parts).stdout == "load\n"
+    again = run(**parts)
     assert (again.stdout, again.stderr) == ("7\n", "")
 
 

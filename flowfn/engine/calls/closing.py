@@ -14,6 +14,7 @@ from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.replay import failing
 from flowfn.errors import FlowError, Suspended
 from flowfn.logs import logger
+from flowfn.python.event_loop import is_cancelled
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -58,8 +59,11 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
 
 
 def _stops(error: BaseException) -> bool:
-    """Whether it is a cancellation, or what else ends a run from outside; a group has what its branches were told."""
-    return not isinstance(error, Exception | BaseExceptionGroup)
+    """Whether it is a cancellation, or what else ends a run from outside; a group has what its branches were told, and
+    the cancellation of a task of the code's own is as any error of it."""
+    if isinstance(error, Exception | BaseExceptionGroup):
+        return False
+    return type(error).__name__ != "CancelledError" or is_cancelled()
 
 
 def _give_up_children(frame: Frame, *, running: bool) -> None:

@@ -21,10 +21,9 @@ from flowfn.engine.questions.answers import (
     answer_rows,
     encode_questions,
     expired,
-    left_waiting,
-    pending_rows,
     unfit,
     validated,
+    waiting_now,
 )
 from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.record import CallInfo, Record, one_row
@@ -284,10 +283,21 @@ async def record_questions(frame: Frame, host: Host) -> None:
             interrupt = asked.pending.interrupt
             data = encode_questions(journal, interrupt, [interrupt])
             await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))
-    if frame.questions and (frame.run.post is not None or _goes_on_beside(frame)):
-        await _list_what_waits(frame, host)
+    if frame.questions and _is_to_be_listed(frame):
+        await journal.write(host, [await waiting_now(frame.run, journal, host)])
     if frame.questions and journal.durability == "async":
         await journal.catch_up(host)  # whoever is told of a question may answer at once
+
+
+def _is_to_be_listed(frame: Frame) -> bool:
+    """Whether to say at once that the thread waits for what this attempt asked: whoever reads the stream is shown it
+    before the run stops, and may leave it meanwhile, or the process die, and the answer come.
+
+    Of many questions the first, the second, the fourth and so on say so, as each list has all; who leaves the run lists
+    the rest.
+    """
+    asked = len(frame.run.root.pending)
+    return asked & (asked - 1) == 0 and (frame.run.post is not None or _goes_on_beside(frame))
 
 
 def _goes_on_beside(frame: Frame) -> bool:
@@ -297,20 +307,3 @@ def _goes_on_beside(frame: Frame) -> bool:
             return True
         frame = frame.call.parent
     return len(frame.run.tasks) > 1 or frame.run.frame is not None
-
-
-async def _list_what_waits(frame: Frame, host: Host) -> None:
-    """Commit what the thread waits for by now: who reads a stream is shown a question before the run stops for it, and
-    may leave it meanwhile, or the process die, and the answer come."""
-    run = frame.run
-    while run.parent is not None:
-        run = run.parent
-    journal, pending = run.journal, tuple(run.root.pending)
-    assert journal is not None
-    loaded = await journal.load(host, run.namespace, run.checkpoint.id)
-    rows = (
-        pending_rows(journal, run.checkpoint.id, pending)
-        if loaded is None
-        else left_waiting(journal, loaded, run.root.refused, pending)
-    )
-    await journal.write(host, [rows])

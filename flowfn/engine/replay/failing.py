@@ -19,6 +19,7 @@ from flowfn.context import met_error
 from flowfn.engine.records.record import one_row
 from flowfn.errors import RECORDED_AS
 from flowfn.ports import WriteRow, Writes
+from flowfn.python.event_loop import whereabouts
 from flowfn.row_channels import FAILED
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ def act_on_errors(journal: Journal) -> None:
     error, run = exc_info()[1], _run_of(journal)
     if error is not None:
         journal.acted_on.update([each.place for each in _causes(journal, error, journal.acted_on)])
-    else:
-        journal.acted_on.update(each.place for each in met_error.get() if each.run == run)
-        met_error.set(())
+    elif (met := met_error.get()) is not None and met[0] != whereabouts():
+        journal.acted_on.update(each.place for each in met[1] if each.run == run)
+        met_error.set(None)
 
 
 def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) -> list[Writes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import node_scope
-from flowfn.engine.questions.answers import left_waiting, pending_rows
+from flowfn.engine.questions.answers import left_waiting, pending_rows, waiting_now
 from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.failing import failed_rows, tell_what_stays
 from flowfn.engine.replay.reporting import report_orphans
@@ -87,8 +87,11 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
 
 
 async def _keep(run: Run, journal: Journal) -> None:
-    """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished."""
+    """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished, and
+    what was asked by then."""
     try:
+        if run.root.pending:
+            await journal.write(run.host, [await waiting_now(run, journal, run.host)])
         await journal.write_the_rest(run.host)
     except LeaseLost:
         pass  # whoever took the thread over goes on without it
@@ -138,7 +141,9 @@ async def _suspend(run: Run, journal: Journal) -> Ending:
 
 
 def _in_order(run: Run) -> None:
-    """Put the questions into the order of the tasks that they were asked in, whichever asked first."""
+    """Put the questions into the order of the tasks that they were asked in, whichever asked first; each once, though
+    its task was tried again."""
+    run.root.pending = [*{question.interrupt.id: question for question in run.root.pending}.values()]
     order = {node_scope(task.path): place for place, task in enumerate(run.tasks)}
     run.root.pending.sort(key=lambda question: order.get(question.under[0][1], 0) if question.under else 0)
 
