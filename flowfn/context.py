@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
+from flowfn.python.event_loop import whereabouts
 from flowfn.python.forking import after_fork
 
 if TYPE_CHECKING:
@@ -38,6 +39,21 @@ current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=Non
 met_error: ContextVar[tuple[Any, tuple[Any, ...]] | None] = ContextVar("flowfn.met", default=None)
 """Where code was given the error of a call last (`whereabouts`), and what is noted on that (`RECORDED_AS`): a thread or
 a branch that is begun to act on it has a copy of the context."""
+
+
+def meet(noted: tuple[Any, ...]) -> None:
+    """Code is given the error of a call."""
+    met_error.set((whereabouts(), noted))
+
+
+def met_elsewhere() -> tuple[Any, ...]:
+    """What is noted on an error that other code met, in a copy of whose context this runs; told once."""
+    met = met_error.get()
+    if met is None or met[0] == whereabouts():
+        return ()
+    met_error.set(None)
+    return met[1]
+
 
 under_way: list[Definition] = []
 """The workflows whose functions this process runs on record just now, once for each run."""

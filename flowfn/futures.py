@@ -17,10 +17,9 @@ from threading import get_ident
 from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
-from flowfn.context import current_frame, met_error, site_of
+from flowfn.context import current_frame, meet, site_of
 from flowfn.engine.drive import drive
 from flowfn.errors import RECORDED_AS, Suspended
-from flowfn.python.event_loop import whereabouts
 from flowfn.python.unlocked import FINISHED, UnlockedFuture
 
 R = TypeVar("R")
@@ -340,7 +339,7 @@ def _tell(error: BaseException) -> None:
         frame.tell()
     else:
         with suppress(Exception):  # its class lets nobody look
-            met_error.set((whereabouts(), vars(error).get(RECORDED_AS, ())))
+            meet(vars(error).get(RECORDED_AS, ()))
 
 
 @contextmanager

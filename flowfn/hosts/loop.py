@@ -34,7 +34,7 @@ from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
 from flowfn.python.cached_property import cached_property
-from flowfn.python.event_loop import needed_loop
+from flowfn.python.event_loop import is_cancelled, needed_loop
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -274,6 +274,9 @@ class LoopHost:
 
     def branch_began(self, frame: Frame) -> list[FrameType]:
         return branch_began(frame)
+
+    def is_cancelled(self) -> bool:
+        return is_cancelled()
 
     async def let_branches_go_on(self) -> None:
         """Let the asyncio tasks that wait for what has just ended take their next step."""

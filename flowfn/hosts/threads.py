@@ -293,6 +293,10 @@ class ThreadHost:
         """See `branch`."""
         return ()
 
+    def is_cancelled(self) -> bool:
+        """Nobody can stop a thread."""
+        return False
+
     async def let_branches_go_on(self) -> None:
         """Nothing to wait for: code on threads has no branches that we know of."""
 

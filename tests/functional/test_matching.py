@@ -581,9 +581,12 @@ class Shop:
 
 
 def decorated(function: Callable[[], str], after: str = "") -> Callable[[], str]:
+    lock = nullcontext()  # which only its type tells from others
+
     @functools.wraps(function)
     def wrapper() -> str:
-        return function() + after
+        with lock:
+            return function() + after
 
     return wrapper
 

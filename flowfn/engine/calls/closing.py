@@ -14,7 +14,6 @@ from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.replay import failing
 from flowfn.errors import FlowError, Suspended
 from flowfn.logs import logger
-from flowfn.python.event_loop import is_cancelled
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -31,7 +30,7 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
     """
     if frame.unplaced and error is None:
         _place_held(frame)
-    suspending = error is None or isinstance(error, Suspended) or (frame.told and not _stops(error))
+    suspending = error is None or isinstance(error, Suspended) or (frame.told and not _stops(error, host))
     if not suspending or frame.run.root.fatal is not None:
         frame.closed = True
         _give_up_children(frame, running=not isinstance(error, Exception))
@@ -58,12 +57,12 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
         _log_unseen(frame)
 
 
-def _stops(error: BaseException) -> bool:
+def _stops(error: BaseException, host: Host) -> bool:
     """Whether it is a cancellation, or what else ends a run from outside; a group has what its branches were told, and
     the cancellation of a task of the code's own is as any error of it."""
     if isinstance(error, Exception | BaseExceptionGroup):
         return False
-    return type(error).__name__ != "CancelledError" or is_cancelled()
+    return type(error).__name__ != "CancelledError" or host.is_cancelled()
 
 
 def _give_up_children(frame: Frame, *, running: bool) -> None:

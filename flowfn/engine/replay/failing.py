@@ -15,11 +15,10 @@ from contextlib import suppress
 from sys import exc_info
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.context import met_error
+from flowfn.context import met_elsewhere
 from flowfn.engine.records.record import one_row
 from flowfn.errors import RECORDED_AS
 from flowfn.ports import WriteRow, Writes
-from flowfn.python.event_loop import whereabouts
 from flowfn.row_channels import FAILED
 
 if TYPE_CHECKING:
@@ -79,9 +78,8 @@ def act_on_errors(journal: Journal) -> None:
     error, run = exc_info()[1], _run_of(journal)
     if error is not None:
         journal.acted_on.update([each.place for each in _causes(journal, error, journal.acted_on)])
-    elif (met := met_error.get()) is not None and met[0] != whereabouts():
-        journal.acted_on.update(each.place for each in met[1] if each.run == run)
-        met_error.set(None)
+    else:
+        journal.acted_on.update(each.place for each in met_elsewhere() if each.run == run)
 
 
 def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) -> list[Writes]:

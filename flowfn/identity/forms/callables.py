@@ -93,10 +93,11 @@ def _named_function(walk: Walk, value: types.FunctionType) -> Any:
     if not is_around and (not cells or _has_its_name(value)):
         return by_name(walk, value)
     inner = walk.walk(wrapped, Field(".__wrapped__")) if is_around else by_name(walk, value)
-    weak = walk.weak
-    given = [_captured(walk, cell) for cell in cells]
-    if walk.weak != weak:
-        walk.weak, given = weak, []
+    given = []
+    for cell in cells:
+        weak, form = walk.weak, _captured(walk, cell)
+        given += [form] if walk.weak == weak else []
+        walk.weak = weak
     return tagged("around", inner, *given) if is_around or given else inner
 
 
