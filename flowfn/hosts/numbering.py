@@ -405,9 +405,9 @@ def _waiting(coro: Any) -> Iterator[FrameType]:
 def _called(coro: Any) -> str:
     """A coroutine that has yet to begin: what is called."""
     frame = getattr(coro, "cr_frame", None)
-    return (
-        type(coro).__qualname__ if frame is None else _shown_call(frame, parameters_of(frame.f_code), _steady)
-    )
+    if frame is None:
+        return type(coro).__qualname__
+    return _shown_call(frame, parameters_of(frame.f_code), _steady)
 
 
 def _shown_call(frame: FrameType, parameters: Iterable[str], shown: Callable[[Any], str]) -> str:

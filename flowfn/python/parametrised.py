@@ -74,9 +74,8 @@ def full_name(model: Any) -> str:
 def _shown(given: Any) -> str:
     origin, parts = typing.get_origin(given), typing.get_args(given)
     if origin is typing.Annotated:
-        said = [
-            type(each).__name__ for each in parts[1:]
-        ]  # as pydantic has it: an object's text may be its address
+        # As pydantic names them: an object's text may be its address.
+        said = [type(each).__name__ for each in parts[1:]]
         return f"Annotated[{', '.join([_shown(parts[0]), *said])}]"
     if origin is typing.Literal:
         return f"Literal[{', '.join(map(repr, parts))}]"
