@@ -47,12 +47,13 @@ def meet(noted: tuple[Any, ...]) -> None:
 
 
 def met_elsewhere() -> tuple[Any, ...]:
-    """What is noted on an error that other code met, in a copy of whose context this runs; told once."""
+    """What is noted on an error that other code met, in a copy of whose context this runs; told once. The code that met
+    it asks when it handles none any more, and forgets it."""
     met = met_error.get()
-    if met is None or met[0] == whereabouts():
+    if met is None:
         return ()
     met_error.set(None)
-    return met[1]
+    return () if met[0] == whereabouts() else met[1]
 
 
 under_way: list[Definition] = []
