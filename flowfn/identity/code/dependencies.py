@@ -4,8 +4,9 @@ Rule: its code, that of the project's functions, tasks and classes that it names
 in a container, and the constants that all of these name: values of closures, globals and class attributes that cannot
 change in place, and of what libraries have the name, as `from math import floor` may become `from math import ceil`.
 A value that can (a list, a connection) doesn't count itself, but by the line of its module that makes it (`assigned`);
-and a name that the code itself assigns doesn't: a counter is no input. They `hold` as long as the names mean the same
-objects; until then nothing need be read again.
+and a name that the code itself assigns doesn't: a counter is no input. What a class's body names counts by its line
+too, as a class may be made with what nobody uses. They `hold` as long as the names mean the same objects; until then
+nothing need be read again.
 """
 
 from __future__ import annotations
