@@ -6,9 +6,11 @@ A worker thread and an asyncio task each see the frame of the task that their us
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextlib import suppress
+from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
+from flowfn.errors import RECORDED_AS
 from flowfn.python.event_loop import whereabouts
 from flowfn.python.forking import after_fork
 
@@ -54,6 +56,29 @@ def met_elsewhere() -> tuple[Any, ...]:
         return ()
     met_error.set(None)
     return () if met[0] == whereabouts() else met[1]
+
+
+def hand_over(handled: BaseException | None, context: Context) -> None:
+    """Have code that is begun in a context act on the error that its maker handles, if any, by what it calls, and on no
+    other one."""
+    if handled is not None:
+        context.run(met_error.set, (None, _noted_on(handled)))
+    elif met_error in context:
+        context.run(met_error.set, None)
+
+
+def _noted_on(error: BaseException) -> tuple[Any, ...]:
+    """What is noted on an error, and on those that it contains and came from."""
+    waiting, seen, found = [error], set[int](), list[Any]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            with suppress(Exception):  # its class lets nobody look
+                found += vars(each).get(RECORDED_AS, ())
+            inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+            waiting += [one for one in (each.__cause__, each.__context__, *inner) if one is not None]
+    return tuple(found)
 
 
 under_way: list[Definition] = []

@@ -58,6 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.context", "flowfn.python", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {
+        "flowfn.errors",
         "flowfn.python.event_loop",
         "flowfn.python.forking",
         "flowfn.definition",

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from contextvars import Context, ContextVar, copy_context
+from contextvars import ContextVar, copy_context
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from flowfn.context import current_frame, met_error
-from flowfn.errors import RECORDED_AS
+from flowfn.context import current_frame, hand_over
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.glance import is_ordinary_text
@@ -123,7 +122,7 @@ class TaskCounter:
             options["context"] = context = copy_context()
         with suppress(RuntimeError):  # it is entered, as its maker runs in the same
             context.run(_place.set, place)
-            _hand_over(sys.exc_info()[1], context)
+            hand_over(sys.exc_info()[1], context)
         numbers.starting.append(number)
         try:
             task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
@@ -135,28 +134,6 @@ class TaskCounter:
         if waiter is not None:
             numbers.waiters[task] = waiter
         return task
-
-
-def _hand_over(handled: BaseException | None, context: Context) -> None:
-    """Have a branch act on the error that its maker handles, if any, by what it calls, and on no other one."""
-    if handled is not None:
-        context.run(met_error.set, (None, _noted_on(handled)))
-    elif met_error in context:
-        context.run(met_error.set, None)
-
-
-def _noted_on(error: BaseException) -> tuple[Any, ...]:
-    """What is noted on an error, and on those that it contains and came from."""
-    waiting, seen, found = [error], set[int](), list[Any]()
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            with suppress(Exception):  # its class lets nobody look
-                found += vars(each).get(RECORDED_AS, ())
-            inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
-            waiting += [one for one in (each.__cause__, each.__context__, *inner) if one is not None]
-    return tuple(found)
 
 
 class _Way:

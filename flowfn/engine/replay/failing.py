@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
+from itertools import chain
 from sys import exc_info
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,20 +94,14 @@ def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) ->
 def tell_what_stays(journal: Journal, error: BaseException) -> None:
     """Note on an error of the code's own that a call which failed won't run again, as it was acted on: who resumes the
     run would else wonder why it ends in the same way, whatever was repaired."""
-    waiting, seen = [] if _notes(error, journal) else [error.__context__], {id(error.__cause__)}
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
-        seen.add(id(each))
-        notes = _notes(each, journal)
-        if notes and {note.place for note in notes} <= journal.acted_on:
+    ended = {id(each) for each, _ in _sources(journal, error, journal.acted_on)}
+    for each, _ in _sources(journal, error, frozenset()):
+        if id(each) not in ended:
             with suppress(Exception):  # its class lets nobody change it
                 error.add_note(
                     f"{type(each).__name__} was handled by calling a task, and stays part of the run: what raised it "
                     "doesn't run again. To have it run again, raise your own error `from` it"
                 )
-        waiting += [each.__context__, *(each.exceptions if isinstance(each, BaseExceptionGroup) else ())]
 
 
 async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
@@ -139,7 +134,15 @@ def _row(journal: Journal, recorded: Recorded) -> WriteRow:
 
 
 def _causes(journal: Journal, error: BaseException, acted_on: Set[Place]) -> Iterator[Recorded]:
-    """Those whose error it is, contains or came from; what was acted on isn't what another error came from."""
+    """The calls whose error it is, contains or came from."""
+    return chain.from_iterable(notes for _, notes in _sources(journal, error, acted_on))
+
+
+def _sources(
+    journal: Journal, error: BaseException, acted_on: Set[Place]
+) -> Iterator[tuple[BaseException, tuple[Recorded, ...]]]:
+    """The errors of calls that it is, contains or came from, each with what is noted on it; what was acted on isn't
+    what another error came from."""
     seen: set[int] = set()
     waiting: list[_From] = [_From(error, None, is_beside=False)]
     while waiting:
@@ -152,7 +155,8 @@ def _causes(journal: Journal, error: BaseException, acted_on: Set[Place]) -> Ite
             continue
         if is_beside and notes and {note.place for note in notes} <= acted_on:
             continue
-        yield from notes
+        if notes:
+            yield each, notes
         under = notes[-1].place if notes else under
         inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
         found = [_From(each.__context__, under, is_beside=True)]
