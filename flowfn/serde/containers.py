@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from flowfn.errors import CorruptDataError
 from flowfn.serde.format import Kind, Refused, mark
 from flowfn.serde.leaves import Encoder, plain_date, plain_datetime, plain_time
-from flowfn.serde.names import Names
+from flowfn.serde.names import Names, is_trusted
 
 Builder = Callable[[list[Any], Names], Any]
 """Makes a value of its array: `[mark, part, ...]`."""
@@ -56,7 +56,7 @@ def _slice(value: slice) -> list[Any]:
 
 def _zone(value: tzinfo | None) -> tzinfo | None:
     """A zone as it is stored: of a library's own that has one offset at all times, as a `timezone` of that."""
-    if value is None or type(value) in (timezone, ZoneInfo):
+    if value is None or type(value) in (timezone, ZoneInfo) or is_trusted(type(value)):
         return value
     with suppress(Exception):
         if (fixed := _fixed(value)) is not None:

@@ -32,6 +32,7 @@ from flowfn.values import MISSING
 Encoder = Callable[[Any], Any]
 """Turns a value into what msgpack stores: an extension, or the array of a composite."""
 
+UNNAMED_ZONE = "a ZoneInfo made from a file has no name to store it by. Use ZoneInfo(name)"
 _COMPLEX = struct.Struct(">dd")
 _TIMEDELTA = struct.Struct(">iii")
 _SINGLETONS: dict[bytes, Any] = {b"\0": MISSING, b"\1": ..., b"\2": NotImplemented}
@@ -107,7 +108,7 @@ def _ip(value: Any) -> Ext:
 
 def _zone(value: ZoneInfo) -> Ext:
     if value.key is None:
-        raise Refused("a ZoneInfo made from a file has no name to store it by. Use ZoneInfo(name)")
+        raise Refused(UNNAMED_ZONE)
     return Ext(int(Leaf.ZONE), value.key.encode())
 
 

@@ -17,19 +17,25 @@ from flowfn.python.project import is_own_module
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
 
-_OF_PYDANTIC = {
+_OF_LIBRARIES = {
+    "langchain_core.messages.base": "TextAccessor",  # what `message.text` is
+    "pendulum.date": "Date",
+    "pendulum.datetime": "DateTime",
+    "pendulum.duration": "Duration",
+    "pendulum.time": "Time",
+    "pendulum.tz.timezone": "FixedTimezone Timezone",
     "pydantic.networks": "AmqpDsn AnyHttpUrl AnyUrl AnyWebsocketUrl ClickHouseDsn CockroachDsn FileUrl FtpUrl HttpUrl "
     "KafkaDsn MariaDBDsn MongoDsn MySQLDsn NatsDsn PostgresDsn RedisDsn SnowflakeDsn WebsocketUrl",
     "pydantic.types": "ByteSize Secret SecretBytes SecretStr",
 }
 
-_TRUSTED = frozenset(
-    {
-        *(f"{module}:{name}" for module, names in _OF_PYDANTIC.items() for name in names.split()),
-        "langchain_core.messages.base:TextAccessor",  # what `message.text` is
-    }
-)
+_TRUSTED = frozenset(f"{module}:{name}" for module, names in _OF_LIBRARIES.items() for name in names.split())
 """Classes of other libraries that need no registration: a value with methods, and nothing else."""
+
+
+def is_trusted(cls: type) -> bool:
+    """Whether it is one of those that need no registration."""
+    return reference(cls) in _TRUSTED
 
 
 class Receiver(NamedTuple):

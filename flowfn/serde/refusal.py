@@ -22,10 +22,11 @@ from types import (
 )
 from typing import Any, NamedTuple
 
+from flowfn.python.plain import PLAIN
 from flowfn.python.project import is_own
 from flowfn.serde import frames
 from flowfn.serde.names import made_by_code
-from flowfn.serde.objects.kinds import is_plain, not_plain
+from flowfn.serde.objects.kinds import is_plain, not_plain, solid_base
 from flowfn.serde.objects.state import state_of
 
 _FLAT = "Store a flat form, such as a list of rows that refer to each other by id"
@@ -95,12 +96,12 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
     register = f"flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"
     if _is_old_model(cls):
         return f"it is a model of pydantic.v1. Derive its class from pydantic.BaseModel, or register it: {register}"
+    unknown = "flowfn does not know how to restore it"
+    if (base := solid_base(cls)) in PLAIN:
+        return f"{unknown}. Store {base.__name__}(value), or register it: {register}"
     if not is_own(cls):
-        return f"flowfn does not know how to restore it. Register it, if its attributes are all of it: {register}"
-    return (
-        f"flowfn does not know how to restore it. Make {cls.__qualname__} a dataclass or a pydantic model, "
-        f"or register it: {register}"
-    )
+        return f"{unknown}. Register it, if its attributes are all of it: {register}"
+    return f"{unknown}. Make {cls.__qualname__} a dataclass or a pydantic model, or register it: {register}"
 
 
 def _is_old_model(cls: type) -> bool:

@@ -1,11 +1,14 @@
 """Objects of named classes: state is restored, code is not run, and changed classes say so."""
 
 import threading
-from collections import namedtuple
+from collections import OrderedDict, deque, namedtuple
 from dataclasses import KW_ONLY, dataclass, field, make_dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
 from enum import Enum, Flag, IntEnum, IntFlag, auto
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+from zoneinfo import ZoneInfo
 
 import attrs
 import pydantic
@@ -182,6 +185,52 @@ class Numbers(list[int]):
     pass
 
 
+class Moment(datetime):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        CALLS.append("moment new")
+        return super().__new__(cls, *args, **kwargs)
+
+
+class Clock(time):
+    pass
+
+
+class Day(date):
+    pass
+
+
+class Span(timedelta):
+    pass
+
+
+class Money(Decimal):
+    pass
+
+
+class Place(ZoneInfo):
+    pass
+
+
+class Offset(tzinfo):
+    def __init__(self, hours: int) -> None:
+        self.hours = hours
+
+    def __repr__(self) -> str:
+        return f"Offset({self.hours})"
+
+
+class Raw(bytearray):
+    pass
+
+
+class Line(deque[int]):
+    pass
+
+
+class Ordered(OrderedDict[str, int]):
+    pass
+
+
 @allow
 class Registered:
     __slots__ = ("one", "two")
@@ -332,6 +381,35 @@ def test_a_registered_subclass_keeps_its_value_class_and_attributes() -> None:
     actual, numbers = serde.loads(serde.dumps([text, Numbers([1, 2])]))
     assert (type(actual), actual, actual.tag) == (Tagged, "a", "t")
     assert (type(numbers), numbers) == (Numbers, [1, 2])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Moment(2024, 10, 27, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Paris")),
+        Clock(1, 2, 3, 4, fold=1),
+        Day(2024, 2, 29),
+        Span(days=-1, microseconds=5),
+        Money("1.10"),
+        Place("Europe/Paris"),
+        Offset(2),
+        Raw(b"\x00\xff"),
+        Line([1, 2], 3),
+        Ordered(b=1, a=2),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_registered_class_may_extend_any_type_that_is_stored(value: Any) -> None:
+    """What it holds as that type comes back with its attributes, and none of its code runs (G5)."""
+    serde = Serde().allow(type(value))
+    value.note = ["kept"]
+    stored = serde.dumps(value)
+    CALLS.clear()
+    actual = serde.loads(stored)
+    assert CALLS == []
+    assert (type(actual), repr(actual), vars(actual)) == (type(value), repr(value), vars(value))
+    assert getattr(actual, "fold", None) == getattr(value, "fold", None)
+    assert getattr(actual, "maxlen", None) == getattr(value, "maxlen", None)
 
 
 def test_a_class_registered_for_the_process_is_known_to_every_serializer() -> None:

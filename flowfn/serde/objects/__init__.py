@@ -4,7 +4,7 @@ Rule: an object is stored as its class's name and its state, and restored by set
 empty instance. No `__init__`, `__post_init__`, `__new__`, validator or property of its class runs.
 What the class has gained since gets its default; what it has lost is an error that names it.
 
-- `kinds`: what a class is; `state`: the attributes of an instance.
+- `kinds`: what a class is; `state`: the attributes of an instance; `bases`: what it holds as one of a class in C.
 - `enums`, `records`, `namedtuples`, `models`, `registered`: how instances of each kind are packed, and built again.
 """
 

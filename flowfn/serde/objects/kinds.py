@@ -12,18 +12,12 @@ from enum import Enum
 from typing import Any
 
 from flowfn.errors import TypeChangedError, UntrustedTypeError
-from flowfn.python.plain import PLAIN
 from flowfn.serde.names import Names
+from flowfn.serde.objects.bases import BASES
 
 _IMMUTABLE_TYPE = 1 << 8
 ATTRS = "__attrs_attrs__"
 """Where attrs says which fields a class has."""
-
-PLAIN_BASES: dict[type, Callable[[Any], Any]] = {
-    object: lambda value: None,
-    **{base: PLAIN[base] for base in (str, int, float, bytes, tuple, list, dict, set, frozenset)},
-}
-"""The bases that a registered class may have, with what is stored of them; an object has its attributes alone."""
 
 
 def solid_base(cls: type) -> type:
@@ -61,7 +55,7 @@ def is_model(cls: type) -> bool:
 
 def is_plain(cls: type) -> bool:
     """Whether a registered class can be stored: its layout is its attributes and one basic value."""
-    return solid_base(cls) in PLAIN_BASES
+    return solid_base(cls) in BASES
 
 
 def not_plain(cls: type) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from flowfn.errors import TypeChangedError
 from flowfn.serde.format import Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names, reference
-from flowfn.serde.objects.kinds import PLAIN_BASES, is_plain, not_plain, solid_base
+from flowfn.serde.objects.bases import BASES
+from flowfn.serde.objects.kinds import is_plain, not_plain, solid_base
 from flowfn.serde.objects.state import derived, set_state, state_of
 
 _OBJECT = mark(Kind.OBJECT)
-_FILL: dict[type, Callable[[Any, Any], None]] = {list: list.extend, dict: dict.update, set: set.update}
 
 
 def object_encoder(cls: type) -> Encoder:
@@ -21,7 +20,7 @@ def object_encoder(cls: type) -> Encoder:
     name, base = reference(cls), solid_base(cls)
     if not is_plain(cls):
         raise Refused(not_plain(cls))
-    plain, skipped = PLAIN_BASES[base], derived(cls)
+    plain, skipped = BASES[base].plain, derived(cls)
 
     def encode(value: Any) -> list[Any]:
         state = {key: item for key, item in state_of(value).items() if key not in skipped}
@@ -38,21 +37,14 @@ def build_object(items: list[Any], names: Names) -> Any:
         TypeChangedError: the class extends another basic type now.
     """
     _, name, plain, state = items
-    cls: Any = names.find(name, lambda found: is_plain(found) and names.allowed(name) is found)
-    base: Any = solid_base(cls)
-    empty: Callable[..., Any] = base.__new__
-    if type(plain) is not (type(None) if base is object else base):
+    cls = names.find(name, lambda found: is_plain(found) and names.allowed(name) is found)
+    base = solid_base(cls)
+    if type(plain) is not BASES[base].holds:
         held = "no basic value" if plain is None else f"a {type(plain).__name__}"
         raise TypeChangedError(
             f"{name} was stored with {held}, and extends {base.__name__} now. Give the new class another name, and let "
             "the old one stay, if only for reading what was stored"
         )
-    if base is object:
-        value = empty(cls)
-    elif base in _FILL:
-        value = empty(cls)
-        _FILL[base](value, plain)
-    else:
-        value = empty(cls, plain)
+    value = BASES[base].made_of(cls, plain)
     set_state(value, state)
     return value
