@@ -105,13 +105,14 @@ def _class(name: str) -> type | None:
 
 
 def _declared(cls: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a class that have a default, and it: a dataclass, a model of pydantic's, attrs or a named tuple; of
-    another one what its instances are given."""
+    """The fields of a class that have a default, and it: a dataclass, a model of pydantic's, attrs, a struct or a named
+    tuple; of another one what its instances are given."""
     if not declares_fields(cls):
         yield from given_by_default(cls)
     nothing: tuple[Any, ...] = (
         MISSING,
         getattr(sys.modules.get("pydantic_core"), "PydanticUndefined", MISSING),
+        getattr(sys.modules.get("msgspec"), "NODEFAULT", MISSING),
     )
     if hasattr(cls, "__attrs_attrs__"):
         from attrs import NOTHING
@@ -136,3 +137,9 @@ def _fields(cls: Any) -> Iterator[tuple[str, Any, Any]]:
         factory = getattr(field.default, "factory", None)
         yield field.name, field.default, factory
     yield from ((name, default, None) for name, default in getattr(cls, "_field_defaults", {}).items())
+    of_struct = (
+        getattr(cls, "__struct_fields__", ()),
+        getattr(cls, "__struct_defaults__", ()),
+    )  # the last ones' alone
+    for name, default in zip(*map(reversed, of_struct), strict=False):
+        yield name, default, getattr(default, "factory", None)

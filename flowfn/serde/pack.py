@@ -23,11 +23,12 @@ from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
 from flowfn.serde.objects.enums import enum_encoder
-from flowfn.serde.objects.kinds import is_enum, is_model, is_namedtuple, is_record
+from flowfn.serde.objects.kinds import is_enum, is_model, is_namedtuple, is_record, is_struct
 from flowfn.serde.objects.models import model_encoder
 from flowfn.serde.objects.namedtuples import namedtuple_encoder
 from flowfn.serde.objects.records import record_encoder
 from flowfn.serde.objects.registered import object_encoder
+from flowfn.serde.objects.structs import struct_encoder
 from flowfn.serde.refusal import TOO_DEEP, remedy, unfindable
 
 _SET = mark(Kind.SET)
@@ -156,6 +157,8 @@ class Packer:
             return model_encoder
         if is_namedtuple(cls):
             return namedtuple_encoder
+        if is_struct(cls):
+            return struct_encoder
         if is_record(cls):
             return record_encoder
         return object_encoder if self._names.is_allowed(cls) else None

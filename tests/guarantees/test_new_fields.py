@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 import secrets
 import attrs
+import msgspec
 import pydantic
 from flowfn import entrypoint, interrupt, task
 """
@@ -54,6 +55,7 @@ KINDS = {
     "dataclass": "@dataclass\nclass Order:\n    a: int\n",
     "frozen dataclass": "@dataclass(frozen=True, slots=True)\nclass Order:\n    a: int\n",
     "attrs": "@attrs.define\nclass Order:\n    a: int\n",
+    "struct": "class Order(msgspec.Struct):\n    a: int\n",
     "named tuple": "class Order(NamedTuple):\n    a: int\n",
     "model": "class Order(pydantic.BaseModel):\n    a: int\n    def __init__(self, a, **more):\n"
     "        super().__init__(a=a, **more)\n",

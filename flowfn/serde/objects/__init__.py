@@ -5,7 +5,7 @@ empty instance. No `__init__`, `__post_init__`, `__new__`, validator or property
 What the class has gained since gets its default; what it has lost is an error that names it.
 
 - `kinds`: what a class is; `state`: the attributes of an instance; `bases`: what it holds as one of a class in C.
-- `enums`, `records`, `namedtuples`, `models`, `registered`: how instances of each kind are packed, and built again.
+- `enums`, `records`, `structs`, `namedtuples`, `models`, `registered`: how each kind is packed, and built again.
 """
 
 from flowfn.serde.containers import Builder

@@ -39,7 +39,13 @@ def is_enum(cls: type) -> bool:
 
 def is_record(cls: type) -> bool:
     """Whether a class declares its fields, as dataclasses and attrs classes do, and holds all in its attributes."""
-    return (is_dataclass(cls) or hasattr(cls, ATTRS)) and solid_base(cls) is object
+    return ((is_dataclass(cls) or hasattr(cls, ATTRS)) and solid_base(cls) is object) or is_struct(cls)
+
+
+def is_struct(cls: type) -> bool:
+    """Whether a class is one of msgspec's structs; never imports msgspec to find out."""
+    base = getattr(sys.modules.get("msgspec"), "Struct", None)
+    return base is not None and issubclass(cls, base)
 
 
 def is_namedtuple(cls: type) -> bool:
@@ -74,7 +80,8 @@ _KINDS: dict[Callable[[type], bool], str] = {
     is_namedtuple: "a named tuple",
     is_record: "a dataclass",
 }
-"""What authors call the classes that are stored without being registered; one of attrs is stored as a dataclass is."""
+"""What authors call the classes that are stored without being registered; those of attrs and msgspec are stored as
+dataclasses are."""
 
 
 def class_of(names: Names, name: Any, is_it: Callable[[type], bool]) -> Any:

@@ -1,4 +1,4 @@
-"""Instances of dataclasses and attrs classes, by field; and what they carry besides."""
+"""Instances of dataclasses and attrs classes, by field, with what they carry besides; msgspec's are in `structs`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from flowfn.python.slots import slots_of
 from flowfn.serde.format import Kind, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names, reference
-from flowfn.serde.objects.kinds import ATTRS, class_of, is_record
+from flowfn.serde.objects.kinds import ATTRS, class_of, is_record, is_struct
 from flowfn.serde.objects.models import model_default
 from flowfn.serde.objects.state import check_names, derived, now_requires, reader_of, set_state
+from flowfn.serde.objects.structs import build_struct
 
 _DATACLASS = mark(Kind.DATACLASS)
 _CACHED_HASH = "_attrs_cached_hash"
@@ -65,6 +66,8 @@ def build_record(items: list[Any], names: Names) -> Any:
     _, name, stored, *rest = items
     extra, unset = (*rest, {}, ())[:2]
     cls = class_of(names, name, is_record)
+    if is_struct(cls):
+        return build_struct(cls, stored, extra, unset)
     known = _declared(cls)
     check_names(cls, stored, known)
     value: Any = object.__new__(cls)
