@@ -89,6 +89,7 @@ class Dependencies:
         for each, scope, chains in scopes:
             if each is not function and type(each) is FunctionType:
                 self._count_defaults(each)
+            of = "" if each is function else qualified_name(each)
             for chain in sorted(chains):
                 holder = scope.holder(chain[0])
                 if holder is not None and (id(holder), chain[0]) in assigned:
@@ -96,17 +97,20 @@ class Dependencies:
                 for place in _places(scope, chain):
                     self._at[id(place[0]), place[1]] = place
                 if len(chain) == 1 or chain[-1] not in stored:
-                    found, is_root = scope.resolve(chain), len(chain) == 1 and holder is not None
-                    name, of = ".".join(chain), "" if each is function else qualified_name(each)
-                    made_at = _global(scope, chain, holder)
-                    if (
-                        isinstance(each, type)
-                        and is_constant(found)
-                        and self._count_source(name, made_at, of)
-                    ):
-                        continue  # what a class is made with needn't be used: `BEGAN = time()` is one text everywhere
-                    if not self._count(name, found, is_root, of) and not _counts_itself(found):
-                        self._count_source(name, made_at, of)
+                    self._count_named(scope, chain, of, by_class=isinstance(each, type))
+
+    def _count_named(self, scope: Any, chain: tuple[str, ...], of: str, *, by_class: bool) -> None:
+        """Count what a dotted name means where `of` has it: the value, or else the line that makes it.
+
+        Of a class the line comes first, for what it is made with needn't be used: `BEGAN = time()` is one text always.
+        """
+        name, found, holder = ".".join(chain), scope.resolve(chain), scope.holder(chain[0])
+        made_at = _global(scope, chain, holder)
+        if by_class and is_constant(found) and self._count_source(name, made_at, of):
+            return
+        is_root = len(chain) == 1 and holder is not None
+        if not self._count(name, found, is_root, of) and not _counts_itself(found):
+            self._count_source(name, made_at, of)
 
     def _count_defaults(self, function: FunctionType) -> None:
         """Count what a helper is given where its caller says nothing; the function's own are arguments."""
