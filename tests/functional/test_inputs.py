@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 from uuid import UUID
 
 import pytest
@@ -11,6 +12,8 @@ from pydantic import BaseModel, Field, ValidationError
 from flowfn import InvalidInput, UnknownCheckpoint, UnknownThread
 
 from ..worlds import World
+
+T = TypeVar("T")
 
 
 class Order(BaseModel):
@@ -55,6 +58,30 @@ async def typed(line: Line) -> Any:
     return line
 
 
+class Pair(TypedDict, Generic[T]):
+    one: T
+    two: list[T]
+
+
+@dataclass
+class Bill:
+    line: Line
+    parts: "list[Bill]" = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    line: Line
+
+
+async def generic(pair: Pair[int]) -> Any:
+    return pair
+
+
+async def billed(bill: Bill | None, closed: Closed | None = None) -> Any:
+    return bill or closed
+
+
 async def nested(lines: dict[str, list[Annotated[Line, "a line"]] | None]) -> Any:
     return lines
 
@@ -74,6 +101,9 @@ BAD = {
     "a wrong key of a typed dict": (typed, {"amount": 1, "note": 2}),
     "one in a typed dict": (typed, {"amount": 1, "parts": [{}]}),
     "a typed dict in others": (nested, {"a": [{"amount": "lots"}]}),
+    "a generic typed dict": (generic, {"one": 1, "two": ["b"]}),
+    "a typed dict in a dataclass": (billed, {"bill": {"line": {"amount": "lots"}}}),
+    "one in a dataclass in another": (billed, {"bill": {"line": {"amount": 1}, "parts": [{"line": {}}]}}),
 }
 
 
@@ -204,6 +234,16 @@ def test_a_typed_dict_has_what_it_requires(world: World, given: Any) -> None:
     wf = world.entrypoint(typed)
     assert world.invoke(wf, given) == taken
     assert world.invoke(world.entrypoint(nested), {"a": [given], "b": None}) == {"a": [taken], "b": None}
+
+
+def test_a_typed_dict_may_be_generic_or_in_a_dataclass(world: World) -> None:
+    """What is made of the input is of the annotated classes, on every Python."""
+    assert world.invoke(world.entrypoint(generic), {"one": "1", "two": ["2"]}) == {"one": 1, "two": [2]}
+    wf = world.entrypoint(billed)
+    line = {"amount": "1"}
+    bill = Bill({"amount": 1}, [Bill({"amount": 1})])
+    assert world.invoke(wf, {"bill": {"line": line, "parts": [{"line": line}]}}) == bill
+    assert world.invoke(wf, {"bill": None, "closed": {"line": line}}) == Closed({"amount": 1})
 
 
 def test_values_that_fit_are_passed_as_they_are(world: World) -> None:
