@@ -6,8 +6,9 @@ is under way there: those that the project's code makes, and those that run it. 
 order of a set, so the order counts in which it was given what it runs; and what `asyncio.wait_for` waits for is a part
 of the branch that waits, as it makes a task for that before Python 3.12 alone. What a library runs in tasks of its own
 isn't counted, as it may make others each time. One that it was given code of the project's for (of a task group of
-anyio's) is told by its maker and that call, and one that another factory made by its name and what it runs; so is that
-of a project that is installed where libraries are.
+anyio's) is told by its maker and that call: the very same, or else one that differs in what looks made anew each time.
+One that another factory made is told by its name and what it runs; so is that of a project that is installed where
+libraries are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from functools import lru_cache
 from gc import get_referents
 from hashlib import sha256
 from inspect import CORO_CREATED, getcoroutinestate
-from itertools import chain
+from itertools import chain, count
 from pathlib import PosixPath, PurePosixPath
 from threading import get_ident
 from types import CodeType, CoroutineType, FunctionType, ModuleType
@@ -38,6 +39,7 @@ from flowfn.context import current_frame, hand_over
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.glance import is_ordinary_text
+from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import running_loop
 
 if TYPE_CHECKING:
@@ -233,6 +235,8 @@ class Numbers:
         """That of the loop, where the first of them was made."""
         self._alike: Counter[str] = Counter()
         """How many branches ran the same, by what is said of it."""
+        self._taken: set[int] = set()
+        """Those of branches that are told by what they were given."""
         self._ahead: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         """Those of coroutines whose tasks are still to be made."""
 
@@ -271,8 +275,25 @@ class Numbers:
         return self.number_of_given(coro) if ahead is None else ahead
 
     def number_of_given(self, coro: Any) -> int:
-        """The number of a task that a library makes, in whatever order, of a coroutine that it was given."""
-        return self._by_code(f"{self.here()}/{_called(coro)}")
+        """The number of a task that a library makes, in whatever order, of a coroutine that it was given.
+
+        It is the recorded branch with the very same arguments; else the one that came in its place among those that
+        differ from it only in what looks made anew each time.
+        """
+        maker = self.here()
+        exact, alike = f"{maker}/{_called(coro, _shown)}", f"~{maker}/{_called(coro, _steady)}"
+        number = _given_number(self._nth(alike), self._nth(exact))
+        known = (found for part in _parts(number) if (found := self._recorded.get(part)) is not None)
+        others = (_given_number(alike, f"{exact}\0{times}") for times in count(1))
+        free = next(each for each in chain(known, [number], others) if each not in self._taken)
+        self._taken.add(free)
+        return free
+
+    @cached_property
+    def _recorded(self) -> dict[int, int]:
+        """The recorded branches that are told by what they were given, by either part."""
+        known = [each for each in self._frame.run.ledger.branches(self._frame.scope) if each >= _GIVEN]
+        return {part: number for number in reversed(known) for part in _parts(number)}
 
     def _next(self, coro: Any) -> int:
         """Those that run a library's coroutine, such as a queue's `get`, are counted by themselves: code that waits by
@@ -286,8 +307,11 @@ class Numbers:
 
     def _by_code(self, said: str) -> int:
         """The number of a task that isn't counted: by what it runs, and which of several alike it is."""
+        return _hashed(self._nth(said))
+
+    def _nth(self, said: str) -> str:
         self._alike[said] += 1
-        return _hashed(f"{said}\0{self._alike[said]}")
+        return f"{said}\0{self._alike[said]}"
 
 
 def numbers_of(frame: Frame) -> Numbers:
@@ -336,6 +360,20 @@ def _hashed(text: str) -> int:
     return _HASHED | int.from_bytes(digest[:4])
 
 
+def _given_number(alike: str, exact: str) -> int:
+    return _GIVEN | _hashed(alike) % _HALF * _HALF | _hashed(exact) % _HALF
+
+
+def _parts(number: int) -> tuple[int, int]:
+    """By what the number of a recorded branch is found: by all that it was given, or by what isn't made anew."""
+    return _GIVEN | number % _HALF, number // _HALF
+
+
+_HALF = 1 << 31
+_GIVEN = _HALF * _HALF
+"""Above all other numbers. Of its halves the lower one tells all that a branch was given, the other what isn't made anew."""
+
+
 _ATOMS = frozenset(
     (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decimal, PurePosixPath, PosixPath)
 )
@@ -379,12 +417,12 @@ def _waiting(coro: Any) -> Iterator[FrameType]:
         coro = coro.cr_await
 
 
-def _called(coro: Any) -> str:
+def _called(coro: Any, shown: Callable[[Any], str]) -> str:
     """A coroutine that has yet to begin: what is called."""
     frame = getattr(coro, "cr_frame", None)
     if frame is None:
         return type(coro).__qualname__
-    return _shown_call(frame, parameters_of(frame.f_code), _steady)
+    return _shown_call(frame, parameters_of(frame.f_code), shown)
 
 
 def _shown_call(frame: FrameType, parameters: Iterable[str], shown: Callable[[Any], str]) -> str:

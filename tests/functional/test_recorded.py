@@ -358,6 +358,18 @@ async def _by_anyio_as_they_come(branch: Any) -> None:
             group.start_soon(branch, number)
 
 
+async def _by_anyio_by_ids_as_they_come(branch: Any) -> None:
+    import anyio
+
+    async def of(order: UUID, url: str, at: float) -> None:
+        await branch(order.int % 4)
+
+    async with anyio.create_task_group() as group:
+        for number in range(4) if next(TURNS) else reversed(range(4)):
+            order = UUID(int=7 * 10**36 + number)
+            group.start_soon(of, order, f"https://shop.example/{order}", number / 7)
+
+
 async def _by_anyio_with_a_deadline(branch: Any) -> None:
     import anyio
 
@@ -481,6 +493,7 @@ SPLIT += [
     _after_some_polling,
     _beside_one_that_waits_for_another,
     _by_anyio_as_they_come,
+    _by_anyio_by_ids_as_they_come,
     _by_anyio_with_a_deadline,
     _by_anyio,
     _by_anyio_and_a_decorator,

@@ -136,6 +136,10 @@ class Ledger:
                 found.setdefault(record.info.branch, deque()).append(record)
         raise AssertionError
 
+    def branches(self, scope: str) -> Iterable[int]:
+        """Those of a scope's code that have made recorded calls, in the order of the first of these."""
+        return self._indexed.branches.get(scope, ()) if self.records else ()
+
     def calls_alike(self, scope: str, name: str, digest: bytes) -> Alike:
         """The same, also by the function that was called, and with those that came after one which left no record."""
         found = Alike()
@@ -229,6 +233,15 @@ class _Index:
                 if (info := record.info) is not None:
                     found.setdefault((info.occurrence, without_defaults(info.form)), []).append(record)
             self._by_values[scope, name] = found
+        return found
+
+    @cached_property
+    def branches(self) -> dict[str, dict[int, None]]:
+        """The branches of each scope's code."""
+        found: dict[str, dict[int, None]] = {}
+        for record in self.records.values():
+            if (info := record.info) is not None:
+                found.setdefault(info.scope, {})[info.branch] = None
         return found
 
     @cached_property
