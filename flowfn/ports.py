@@ -378,8 +378,8 @@ class Host(Protocol):
     def branch_began(self, frame: Any) -> Any:
         """The Python frames of what began the current branch, and of what waits for it; nothing for the first."""
 
-    def is_cancelled(self) -> bool:
-        """Whether somebody has cancelled the code that runs, and it hasn't made light of that."""
+    def is_cancelled(self, frame: Any) -> bool:
+        """Whether somebody has cancelled what runs a frame's code since that began."""
 
     async def let_branches_go_on(self) -> None:
         """Let concurrent code of the same frame make its next call."""

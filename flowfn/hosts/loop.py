@@ -34,7 +34,7 @@ from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
 from flowfn.python.cached_property import cached_property
-from flowfn.python.event_loop import is_cancelled, needed_loop
+from flowfn.python.event_loop import needed_loop
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -275,8 +275,9 @@ class LoopHost:
     def branch_began(self, frame: Frame) -> list[FrameType]:
         return branch_began(frame)
 
-    def is_cancelled(self) -> bool:
-        return is_cancelled()
+    def is_cancelled(self, frame: Frame) -> bool:
+        me = asyncio.current_task(self.loop)
+        return me is not None and me.cancelling() > frame.cancelled
 
     async def let_branches_go_on(self) -> None:
         """Let the asyncio tasks that wait for what has just ended take their next step."""
@@ -294,10 +295,10 @@ class LoopHost:
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: Any
     ) -> Any:
         """Await user code; with a timeout, cancel it when that has passed."""
-        frame = current_frame.get()
+        frame, me = current_frame.get(), asyncio.current_task(self.loop)
+        if frame is not None and me is not None:
+            frame.home, frame.cancelled = me, me.cancelling()
         if timeout is None:
-            if frame is not None:
-                frame.home = asyncio.current_task(self.loop)
             return await function(*args, **kwargs)
         name = "?" if frame is None else frame.call.definition.name
         return await within(timeout, function(*args, **kwargs), name)

@@ -371,7 +371,7 @@ def _parts(number: int) -> tuple[int, int]:
 
 _HALF = 1 << 31
 _GIVEN = _HALF * _HALF
-"""Above all other numbers. Of its halves the lower one tells all that a branch was given, the other what isn't made anew."""
+"""Above all other numbers. Of its halves the lower tells all that a branch was given, the other what isn't anew."""
 
 
 _ATOMS = frozenset(

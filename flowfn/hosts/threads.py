@@ -293,7 +293,7 @@ class ThreadHost:
         """See `branch`."""
         return ()
 
-    def is_cancelled(self) -> bool:
+    def is_cancelled(self, frame: Any) -> bool:
         """Nobody can stop a thread."""
         return False
 

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Task
+    from asyncio import AbstractEventLoop
 
 
 def running_loop() -> AbstractEventLoop | None:
@@ -27,19 +27,8 @@ def running_loop() -> AbstractEventLoop | None:
 
 def whereabouts() -> tuple[int, int]:
     """Which thread, and which asyncio task on it, runs the code that asks."""
-    return get_ident(), id(_current_task())
-
-
-def is_cancelled() -> bool:
-    """Whether somebody has cancelled the asyncio task that runs, and it hasn't made light of that."""
-    task = _current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _current_task() -> Task[Any] | None:
     loop = running_loop()
-    task: Task[Any] | None = None if loop is None else sys.modules["asyncio"].current_task(loop)
-    return task
+    return get_ident(), id(None if loop is None else sys.modules["asyncio"].current_task(loop))
 
 
 _held_up: Counter[int] = Counter()

@@ -407,12 +407,12 @@ async def _whatever_comes(telling: Coroutine[Any, Any, None]) -> None:
     told = asyncio.ensure_future(telling)
     try:
         await asyncio.shield(told)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cancelled:
         current = asyncio.current_task()
         if current is None or not current.cancelling() or told.cancelled():  # a handler's own
             raise
         current.uncancel()  # counted once: `asyncio.timeout` looks
-        current.cancel()
+        current.cancel(*cancelled.args)  # by these words anyio knows its own
 
 
 def _begun(

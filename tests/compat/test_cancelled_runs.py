@@ -1,6 +1,7 @@
 """A run that is cancelled, or left, has ended when its caller goes on: no node's clean-up outlives it."""
 
 import asyncio
+from contextlib import suppress
 from operator import add
 from typing import Annotated, Any, TypedDict
 
@@ -154,11 +155,12 @@ async def test_a_second_cancellation_reaches_the_nodes() -> None:
     assert nodes.log == ["begins to clean up"]
 
 
-@pytest.mark.parametrize("stopped", ["cancelled", "out of time", "by a failure"])
+@pytest.mark.parametrize("stopped", ["cancelled", "out of time", "out of anyio's time", "by a failure"])
 @pytest.mark.parametrize("kind", ["node", "task"])
 async def test_what_ended_counts_though_that_is_still_told(kind: str, stopped: str) -> None:
     """G1: it doesn't run again because a callback's handler took its time when the run was stopped."""
     pytest.importorskip("langchain_core")
+    anyio: Any = pytest.importorskip("anyio")
     from langchain_core.callbacks import AsyncCallbackHandler
 
     ran: list[str] = []
@@ -192,9 +194,13 @@ async def test_what_ended_counts_though_that_is_still_told(kind: str, stopped: s
 
     async def run() -> None:
         async with asyncio.timeout(None) as limit:
-            running = asyncio.create_task(told.wait())
-            running.add_done_callback(lambda _: limit.reschedule(0) if stopped == "out of time" else None)
-            await graph.ainvoke({"x": []}, {**ONE, "callbacks": [Slow()]})
+            with anyio.fail_after(None) as scope:
+                running = asyncio.create_task(told.wait())
+                if stopped == "out of time":
+                    running.add_done_callback(lambda _: limit.reschedule(0))
+                elif stopped == "out of anyio's time":
+                    running.add_done_callback(lambda _: setattr(scope, "deadline", 0))
+                await graph.ainvoke({"x": []}, {**ONE, "callbacks": [Slow()]})
 
     running = asyncio.create_task(run())
     await told.wait()
@@ -203,6 +209,7 @@ async def test_what_ended_counts_though_that_is_still_told(kind: str, stopped: s
     errors = {
         "cancelled": asyncio.CancelledError,
         "out of time": TimeoutError,
+        "out of anyio's time": TimeoutError,
         "by a failure": ConnectionError,
     }
     with pytest.raises(errors[stopped]):
@@ -240,8 +247,10 @@ async def test_a_question_that_was_shown_can_be_answered_by_who_left_the_stream(
     assert sorted(answered["x"]) == ["beside", "this"]
 
 
-async def test_code_that_stops_a_task_of_its_own_as_it_unwinds_has_asked() -> None:
-    """A cancellation that the run's own code meant for another task is none of the run."""
+@pytest.mark.parametrize("drains", [False, True])
+async def test_code_that_stops_a_task_of_its_own_as_it_unwinds_has_asked(drains: bool) -> None:
+    """A cancellation that the run's own code meant for another task is none of the run, nor is one that who calls it
+    has made light of before, to end with a last run."""
 
     async def cleans_up(state: State) -> State:
         beat = asyncio.create_task(asyncio.Event().wait())
@@ -256,7 +265,17 @@ async def test_code_that_stops_a_task_of_its_own_as_it_unwinds_has_asked() -> No
     answered: list[None] = []
     builder = StateGraph(State).add_node(cleans_up).add_edge(START, "cleans_up")
     graph = builder.compile(checkpointer=InMemorySaver())
-    asked = await graph.ainvoke({"x": []}, ONE)
+
+    async def work() -> Any:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait() if drains else None
+        return await graph.ainvoke({"x": []}, ONE)
+
+    worker = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    if drains:
+        worker.cancel()
+    asked = await worker
     assert [question.value for question in asked["__interrupt__"]] == ["which?"]
     answered.append(None)
     assert await graph.ainvoke(Command(resume="this"), ONE) == {"x": ["this"]}

@@ -30,7 +30,9 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
     """
     if frame.unplaced and error is None:
         _place_held(frame)
-    suspending = error is None or isinstance(error, Suspended) or (frame.told and not _stops(error, host))
+    suspending = (
+        error is None or isinstance(error, Suspended) or (frame.told and not _stops(error, frame, host))
+    )
     if not suspending or frame.run.root.fatal is not None:
         frame.closed = True
         _give_up_children(frame, running=not isinstance(error, Exception))
@@ -57,12 +59,12 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
         _log_unseen(frame)
 
 
-def _stops(error: BaseException, host: Host) -> bool:
+def _stops(error: BaseException, frame: Frame, host: Host) -> bool:
     """Whether it is a cancellation, or what else ends a run from outside; a group has what its branches were told, and
     the cancellation of a task of the code's own is as any error of it."""
     if isinstance(error, Exception | BaseExceptionGroup):
         return False
-    return type(error).__name__ != "CancelledError" or host.is_cancelled()
+    return type(error).__name__ != "CancelledError" or host.is_cancelled(frame)
 
 
 def _give_up_children(frame: Frame, *, running: bool) -> None:

@@ -33,6 +33,7 @@ class Frame:
         "began",
         "call",
         "caller",
+        "cancelled",
         "children",
         "closed",
         "counts",
@@ -84,6 +85,8 @@ class Frame:
         """Tells its calls of functions that share a name from each other; None until it makes one."""
         self.home: Any = None
         """What its code runs in, on an event loop: the branch of number 0."""
+        self.cancelled = 0
+        """How often what runs its code, on an event loop, had been cancelled before, and gone on."""
         self.numbers: Any = None
         """The numbers of its other branches; None while there are none. Kept by the host."""
         self.steps = 0
