@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from contextlib import aclosing
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator
 
-from flowfn import Command, gather, interrupt, task
+from checkpointers import MemorySaver
+from flowfn import Command, entrypoint, gather, interrupt, task
 
 from ..worlds import World, asked, questions
 
@@ -26,6 +28,37 @@ def test_parallel_questions_are_all_surfaced(world: World) -> None:
     result = world.invoke(wf, thread_id="t")
     assert sorted(asked(result)) == ["approve 0?", "approve 1?", "approve 2?"]
     assert len({question.id for question in questions(result)}) == 3
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_what_is_asked_while_other_work_goes_on_is_listed(at_once: bool) -> None:
+    """G1: whoever is shown a question can answer it, also if the process dies before the run stops for it."""
+    goes_on = [asyncio.Event() for _ in range(4)]
+
+    @task
+    async def approve(x: int) -> Any:
+        await goes_on[x].wait()
+        return interrupt(f"approve {x}?")
+
+    @entrypoint(checkpointer=MemorySaver())
+    async def wf() -> list[Any]:
+        return await gather(approve(x) for x in range(4))
+
+    async def listed() -> list[str]:
+        state = await wf.aget_state({"configurable": {"thread_id": "t"}})
+        return sorted(question.value for question in state.interrupts)
+
+    async with aclosing(wf.thread("t").astream()) as stream:
+        running = asyncio.create_task(anext(stream))
+        for asked in ((0, 1, 2),) if at_once else ((0,), (1,), (2,)):
+            before = await listed()
+            for x in asked:
+                goes_on[x].set()
+            while (now := await listed()) == before:
+                await asyncio.sleep(0)
+            assert now == sorted([*before, *(f"approve {x}?" for x in asked)])
+        running.cancel()
+        await asyncio.wait([running])
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)], ids=str)

@@ -6,7 +6,7 @@ the question still takes it, and, as far as that can be told here, that it fits.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,6 +68,11 @@ class Pending(NamedTuple):
         if self.namespace == namespace:
             return self.checkpoint == checkpoint
         return task_uuid(thread, namespace, checkpoint, task) in self.namespace
+
+    @property
+    def itself(self) -> Hashable:
+        """What tells it from others of its run: code may give the questions of several nodes one id."""
+        return self.under, self.task, self.interrupt.id
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -185,8 +190,8 @@ def left_waiting(
     journal: Journal, loaded: Loaded, refused: Collection[str], pending: Sequence[Pending]
 ) -> Writes:
     """The list of questions that a failed run leaves: `refused` answers are asked for again, and `pending` is new."""
-    new = {question.interrupt.id for question in pending}
-    asked = [q for q in read_asked(journal.serde, loaded.writes) if q.interrupt.id not in new]
+    new = {question.itself for question in pending}
+    asked = [q for q in read_asked(journal.serde, loaded.writes) if q.itself not in new]
     now = [q._replace(answered=q.answered and q.interrupt.id not in refused) for q in asked]
     return pending_rows(journal, loaded.checkpoint.id, [*now, *pending])
 
@@ -196,6 +201,7 @@ async def waiting_now(run: Run, journal: Journal, host: Host) -> Writes:
     while run.parent is not None:
         run = run.parent
     pending = tuple(run.root.pending)
+    run.root.listed = len(pending)
     loaded = await journal.load(host, run.namespace, run.checkpoint.id)
     if loaded is None:
         return pending_rows(journal, run.checkpoint.id, pending)

@@ -293,11 +293,17 @@ def _is_to_be_listed(frame: Frame) -> bool:
     """Whether to say at once that the thread waits for what this attempt asked: whoever reads the stream is shown it
     before the run stops, and may leave it meanwhile, or the process die, and the answer come.
 
-    Of many questions the first, the second, the fourth and so on say so, as each list has all; who leaves the run lists
-    the rest.
+    Each list has all, so of many questions it is written only when a thirty-second part of it is new; who leaves the
+    run writes the rest.
     """
-    asked = len(frame.run.root.pending)
-    return asked & (asked - 1) == 0 and (frame.run.post is not None or _goes_on_beside(frame))
+    root = frame.run.root
+    unlisted = len(root.pending) - root.listed
+    is_due = unlisted > 0 and unlisted * _LEAST_PART >= root.listed
+    return is_due and (frame.run.post is not None or _goes_on_beside(frame))
+
+
+_LEAST_PART = 32
+"""With each list as long as this many times what is new in it, a thousand questions cost some 150 lists."""
 
 
 def _goes_on_beside(frame: Frame) -> bool:

@@ -90,7 +90,7 @@ async def _keep(run: Run, journal: Journal) -> None:
     """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished, and
     what was asked by then."""
     try:
-        if run.root.pending:
+        if len(run.root.pending) > run.root.listed:
             await journal.write(run.host, [await waiting_now(run, journal, run.host)])
         await journal.write_the_rest(run.host)
     except LeaseLost:
@@ -143,7 +143,7 @@ async def _suspend(run: Run, journal: Journal) -> Ending:
 def _in_order(run: Run) -> None:
     """Put the questions into the order of the tasks that they were asked in, whichever asked first; each once, though
     its task was tried again."""
-    run.root.pending = [*{question.interrupt.id: question for question in run.root.pending}.values()]
+    run.root.pending = [*{question.itself: question for question in run.root.pending}.values()]
     order = {node_scope(task.path): place for place, task in enumerate(run.tasks)}
     run.root.pending.sort(key=lambda question: order.get(question.under[0][1], 0) if question.under else 0)
 

@@ -54,6 +54,7 @@ class Root:
         "fatal",
         "gone_on",
         "left",
+        "listed",
         "offered",
         "pending",
         "ran",
@@ -83,6 +84,8 @@ class Root:
         self.refused: set[str] = set()
         """The questions whose answers the code that asked them was told not to fit."""
         self.pending: list[Pending] = []
+        self.listed = 0
+        """How many of these the thread's list of what it waits for has."""
         self.waiting: Sequence[Pending] = ()
         """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
         self.offered: list[Offer] = []
@@ -132,6 +135,7 @@ class Root:
             self.waiting = [q for q in self.waiting if not q.was_asked_at(thread, namespace, checkpoint)]
             for left in [q for q in self.pending if q.was_asked_at(thread, namespace, checkpoint)]:
                 self.pending.remove(left)
+            self.listed = min(self.listed, len(self.pending))
 
     def counted_report(self) -> Report:
         """The report as it stands."""

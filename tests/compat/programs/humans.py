@@ -611,6 +611,21 @@ async def node_interrupt(t: Trace) -> None:
     await t.invoke(graph, None, ONE)
 
 
+async def node_interrupts_beside_each_other(t: Trace) -> None:
+    """Each of several nodes that stop so has its own question, though nobody gave these ids."""
+
+    def one(state: State) -> Any:
+        raise t.warns(NodeInterrupt, "one?")
+
+    def two(state: State) -> Any:
+        raise t.warns(NodeInterrupt, "two?")
+
+    graph = _saved(edges(nodes(t, StateGraph(State), one=one, two=two), ". one .", ". two ."))
+    result = await t.call(graph, "invoke", {"x": []}, ONE)
+    t.note("asked", sorted(question.value for question in result["__interrupt__"]))
+    t.note("waits", sorted(question.value for question in graph.get_state(ONE).interrupts))
+
+
 async def interrupt_outside_of_a_graph(t: Trace) -> None:
     """Nobody is there to ask."""
     t.raises(interrupt, "?")
