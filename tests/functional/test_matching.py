@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import entrypoint, gather, task, uuid4
+from flowfn import NonDeterminismError, entrypoint, gather, task, uuid4
 from flowfn.identity.names import qualified_name
 
 from ..worlds import World
@@ -561,6 +561,38 @@ def test_a_new_item_whose_future_is_given_on_is_no_doubt(world: World) -> None:
     items.insert(0, uuid.uuid4())
     assert world.invoke(wf, None, thread_id="t") == list(map(str, items))
     assert sorted(world.ran) == sorted(items)
+
+
+def test_what_is_given_the_future_of_a_call_in_doubt_waits_with_it(world: World) -> None:
+    """Rule 3: the run is refused before anything new runs, though nobody has waited for the call in doubt by then."""
+
+    @world.task
+    async def reserve(token: uuid.UUID) -> str:
+        world.ran.append("reserve")
+        return str(token)
+
+    @world.task
+    async def notify(reserved: list[Any]) -> str:
+        world.ran.append("notify")
+        return str(await world.value(reserved[0]))
+
+    @world.task
+    async def log(notified: dict[str, Any]) -> None:
+        world.ran.append("log")
+
+    @world.entrypoint
+    async def wf() -> None:
+        notified = notify([reserve(uuid.uuid4())])
+        await world.value(log({"sent": notified}))
+        await world.value(notified)
+        raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert sorted(world.ran) == ["log", "notify", "reserve"]
+    with pytest.raises(NonDeterminismError, match="reserve"):
+        world.invoke(wf, None, thread_id="t")
+    assert len(world.ran) == 3
 
 
 class Shop:

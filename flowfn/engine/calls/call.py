@@ -48,6 +48,7 @@ class Call:
         "args",
         "arguments",
         "attempts",
+        "behind",
         "born",
         "branch",
         "cached_as",
@@ -105,6 +106,8 @@ class Call:
         """What counts of its arguments, by parameter."""
         self.digest: Digest | None = None
         """Of these; None where nothing is recorded."""
+        self.behind = False
+        """Whether another call is to be placed first, whose future is among its arguments."""
         self.occurrence = 0
         """How many equal calls came before it in its scope."""
         self.branch = 0

@@ -45,6 +45,16 @@ def identify(call: Call, frame: Frame) -> None:
     call.born = run.journal.order
 
 
+def identify_anew(call: Call, frame: Frame) -> None:
+    """Give a call the identity that it has now that futures among its arguments are known to be which calls."""
+    run, call.behind = frame.run, False
+    digested = digest(call.arguments, since=run.root.since, now=run.host.now, passed=run.root.passed)
+    assert call.digest is not None
+    if digested.exact != call.digest.exact:
+        call.digest = digested
+        identify_among_equals(call, frame, digested)
+
+
 def identify_among_equals(call: Call, frame: Frame, digested: Digest) -> None:
     """Have a call be the next one of its name and arguments that its scope has no other call for."""
     definition = call.definition

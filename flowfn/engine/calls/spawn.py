@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.attempt import attempt
 from flowfn.engine.calls.call import Call
-from flowfn.engine.calls.identifying import claimant_of, identify, identify_among_equals
+from flowfn.engine.calls.identifying import claimant_of, identify, identify_among_equals, identify_anew
 from flowfn.engine.records.reader import told_again
 from flowfn.engine.records.record import Record
 from flowfn.engine.replay import failing, refusing
@@ -61,9 +61,12 @@ def spawn(
         definition.parameters.taken(args, kwargs)
         return _start(call, host)
     if frame.unplaced:
-        for held in _given_on(frame.unplaced, args, kwargs):
-            _place_early(held, frame)
+        given = _given_on(frame.unplaced, args, kwargs)
+        placed = [_is_placed_early(held, frame) for held in given]
+        call.behind = not all(placed)
     identify(call, frame)
+    if call.behind:
+        return _hold(call, host)
     if run.ledger.records:
         record = run.ledger.records.get(call.task)
         if record is not None and record.claim():  # the same identity: as almost always
@@ -122,27 +125,38 @@ def place_held(frame: Frame) -> None:
     """
     held = [call for call in _taken(frame.unplaced) if call.future is not None and not call.future.done()]
     for call in held:
-        verdict = _judge(call, frame)
-        if isinstance(verdict, Ambiguous):
-            frame.run.root.fatal = refusal = refusing.ambiguous(call, verdict)
-            for each in held:  # whoever waits for one of them would else wait for ever
-                assert each.future is not None
-                each.future.become(Future.failed(refusal))
-            raise refusal
+        if not call.behind:
+            _refuse_ambiguous(call, frame, held)
     for call in held:
+        if call.behind:
+            identify_anew(call, frame)
+            _refuse_ambiguous(call, frame, held)
         _go_on_with(call, frame)
 
 
-def _place_early(call: Call, frame: Frame) -> None:
-    """Place a held call whose future is given on: what is given it counts by the call that it is. One that only its
-    author could place isn't any other but itself, and may be in no doubt later."""
-    if isinstance(_judge(call, frame), Ambiguous):
+def _refuse_ambiguous(call: Call, frame: Frame, held: Sequence[Call]) -> None:
+    verdict = _judge(call, frame)
+    if not isinstance(verdict, Ambiguous):
         return
+    frame.run.root.fatal = refusal = refusing.ambiguous(call, verdict)
+    for each in held:  # whoever waits for one of them would else wait for ever
+        assert each.future is not None
+        if not each.future.done():
+            each.future.become(Future.failed(refusal))
+    raise refusal
+
+
+def _is_placed_early(call: Call, frame: Frame) -> bool:
+    """Place a held call whose future is given on: what is given it counts by the call that it is. One that only its
+    author could place may be in no doubt later, and until then what is given it is held as well."""
+    if call.behind or isinstance(_judge(call, frame), Ambiguous):
+        return False
     try:
         frame.unplaced.remove(call)
     except ValueError:  # another thread places it
-        return
+        return True
     _go_on_with(call, frame)
+    return True
 
 
 def _go_on_with(call: Call, frame: Frame) -> None:
