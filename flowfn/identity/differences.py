@@ -59,6 +59,24 @@ class Opaque:
         return self.shown
 
 
+class Member:
+    """A member of an enumeration, which its name tells; `value` is the digest of what its value was, empty where that
+    wasn't kept."""
+
+    def __init__(self, enum: str, name: str, value: bytes = b"") -> None:
+        self.enum = enum
+        self.name = name
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Member) and (self.enum, self.name) == (other.enum, other.name)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{_short(self.enum)}.{self.name}"
+
+
 class _Absent:
     def __repr__(self) -> str:
         return "-"
@@ -68,7 +86,7 @@ _ABSENT: Final = _Absent()
 
 
 def decoded(form: bytes) -> Any:
-    """A form as plain values, with `Record` and `Opaque` for what isn't plain."""
+    """A form as plain values, with `Record`, `Member` and `Opaque` for what isn't plain."""
     return ormsgpack.unpackb(form, ext_hook=_extension)
 
 
@@ -164,6 +182,7 @@ _READ: dict[str, Callable[..., Any]] = {
     "timedelta": timedelta,
     "decimal": Decimal,
     "map": _map,
+    "enum": Member,
     "record": Record,
     "class": Record,
     "of": _of_class,
@@ -176,7 +195,6 @@ _SHOWN: dict[str, Callable[..., str]] = {
     "date": str,
     "time": lambda *parts: " ".join(parts),
     "uuid": lambda raw: str(UUID(bytes=raw)),
-    "enum": lambda name, member: f"{_short(name)}.{member}",
     "path": lambda text: f"Path({text!r})",
     "ordered": _ordered,
     "set": _set,

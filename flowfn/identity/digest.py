@@ -24,12 +24,25 @@ from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Detector, Kind, Window, in_text
 from flowfn.rendering import render, represented
 
-__all__ = ["Digest", "Leaf", "digest", "exact", "is_plain", "qualified_name", "render"]
+__all__ = [
+    "MEMBER",
+    "Digest",
+    "Leaf",
+    "digest",
+    "exact",
+    "is_plain",
+    "qualified_name",
+    "render",
+    "value_of_member",
+]
 
 _MAX_ITEMS = 10_000
 """Arguments that hold more have no skeleton: looking for volatile leaves would cost too much."""
 
 _MAX_TEXT = 80
+
+MEMBER = b"\xa4enum"
+"""How the form of a member of an enumeration is tagged."""
 
 _MAX_BITS = 2048
 """Of a number that is written in decimals: Python refuses to write one of 14,000 bits, and less where it is told to."""
@@ -52,7 +65,8 @@ class Digest(NamedTuple):
     `exact` and `skeleton` are 16 bytes; `skeleton` is None where no leaf is volatile or there are too
     many to look. `leaves` are the volatile ones, in an order that depends on the arguments alone.
     `weak`: the class of some part of the arguments that counts by its type only, empty where none does. `form`: what
-    the exact digest was taken of, or None where that is long; `differences.decoded` reads it.
+    the exact digest was taken of, with what the values of enums' members were beside their names; None where that is
+    long. `differences.decoded` reads it.
     """
 
     exact: bytes
@@ -123,12 +137,37 @@ def _walked(arguments: Mapping[str, Any], window: Window | None) -> Digest:
     """The digest of arguments of any kind. Of plain ones it is the same as that of their packed bytes."""
     walk = Walk()
     packed = pack(walk.mapping(arguments))
-    found, form = _hash(packed), packed if len(packed) <= _KEPT else None
+    found, form = _hash(packed), _kept(arguments, packed)
     if window is None or not walk.suspect or walk.size > _MAX_ITEMS:
         return Digest(found, None, (), walk.weak, form)
     masked = _MaskedWalk(window)
     skeleton = _hash(pack({name: masked.walk(arguments[name], Field(name)) for name in sorted(arguments)}))
     return Digest(found, skeleton if masked.leaves else None, tuple(masked.leaves), walk.weak, form)
+
+
+def _kept(arguments: Mapping[str, Any], packed: bytes) -> bytes | None:
+    """What is kept of arguments with a call, by their form."""
+    if len(packed) > _KEPT:
+        return None
+    if packed.find(MEMBER) < 0:
+        return packed
+    with_values = pack(_WalkWithValues().mapping(arguments))
+    return with_values if len(with_values) <= _KEPT else packed
+
+
+class _WalkWithValues(Walk):
+    """A walk that tells of an enum's member what its value was: by that it is known under another name."""
+
+    __slots__ = ()
+
+    def beside(self, member: Any) -> list[bytes]:
+        return value_of_member(member._value_)
+
+
+def value_of_member(value: Any) -> list[bytes]:
+    """A digest of the value of an enum's member; none of one that only its type is known of."""
+    found = exact({"": value})
+    return [] if found.weak else [found.exact]
 
 
 class _MaskedWalk(Walk):

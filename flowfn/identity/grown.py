@@ -4,8 +4,9 @@ Rule: a field that is added with a default has that default in all that was made
 if they are once all fields that are at their class's default are left out. Only a constant counts as a default, or an
 empty container: what another factory makes may be anew each time. Of an object without fields, what it was given counts
 (see `made_with.given`), and the defaults of those parameters. A member of an enum that has a name besides its own
-has it as an alias, so that each of its names is the same member. It is told from the forms alone (see `differences`)
-and from the classes that are loaded.
+has it as an alias, so that each of its names is the same member, as long as its value is what it was under the other
+one: a name that now means another member than it did is no other name of that. It is told from the forms alone (see
+`differences`) and from the classes that are loaded.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import MISSING, fields
+from enum import EnumMeta, Flag
+from functools import reduce
+from operator import or_
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.classes import declares_fields
-from flowfn.identity.differences import Opaque, Record, decoded
-from flowfn.identity.digest import exact
+from flowfn.identity.differences import Member, Opaque, Record, decoded
+from flowfn.identity.digest import MEMBER, exact, value_of_member
 from flowfn.identity.made_with.given import given_by_default
 from flowfn.identity.names import named
 
@@ -30,9 +34,6 @@ _RECORD = b"\xa6record"
 _OBJECT = b"\xa6object"
 """How the form of one is tagged that counts by its type, and by what it was given."""
 
-_MEMBER = b"\xa4enum"
-"""How the form of a member of an enumeration is tagged."""
-
 _EMPTY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
 """Factories that make an equal value each time."""
 
@@ -40,7 +41,7 @@ _EMPTY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
 def without_defaults(form: bytes | None) -> Hashable | None:
     """Arguments by all that isn't at its default, and members of enums by one name; None if there is nothing in them
     that classes say this of, or they weren't kept."""
-    if form is None or all(form.find(tag) < 0 for tag in (_RECORD, _OBJECT, _MEMBER)):
+    if form is None or all(form.find(tag) < 0 for tag in (_RECORD, _OBJECT, MEMBER)):
         return None
     arguments = decoded(form)
     return _left({name: value for name, value in arguments.items() if not _is_by_default(name, arguments)})
@@ -64,20 +65,29 @@ def _left(value: Any) -> Hashable:
         return type(value).__name__, tuple((key, _left(item)) for key, item in sorted(value.items()))
     if isinstance(value, list | tuple):
         return type(value).__name__, tuple(map(_left, value))
+    if isinstance(value, Member):
+        return value.enum, _name_now(value)
     return type(value).__name__, _opaque(value.form) if isinstance(value, Opaque) else repr(value)
 
 
 def _opaque(form: bytes) -> Hashable:
-    """The form of a value; an object but for what it was given by default, and an enum's member by the name that its
-    class gives it now, if it is a name there."""
-    if form.find(_OBJECT) == 1:
-        _, name, *given = decoded(form)
-        return name, *(_left(Record(name, each)) for each in given)
-    if form.find(_MEMBER) != 1:
+    """The form of a value; of an object but for what it was given by default."""
+    if form.find(_OBJECT) != 1:
         return form
-    _, name, member = decoded(form)
-    known: Mapping[str, Any] = getattr(_class(name), "__members__", {})
-    return name, *(known[each].name if each in known else each for each in member.split("|"))
+    _, name, *given = decoded(form)
+    return name, *(_left(Record(name, each)) for each in given)
+
+
+def _name_now(member: Member) -> str:
+    """The name that its class gives an enum's member now, if the one that it had leads to a member of its value."""
+    cls = _class(member.enum)
+    known: Mapping[str, Any] = cls.__members__ if isinstance(cls, EnumMeta) else {}
+    parts = member.name.split("|") if issubclass(cls or object, Flag) else [member.name]
+    if not all(part in known for part in parts):
+        return member.name
+    name = "|".join(known[part].name for part in parts)
+    value = reduce(or_, (known[part]._value_ for part in parts))
+    return name if name == member.name or value_of_member(value) == [member.value] else member.name
 
 
 def _defaults(name: str) -> Mapping[str, Hashable]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from enum import Enum
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,9 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import InvalidInput
+from flowfn.identity.digest import exact, value_of_member
+from flowfn.identity.forms.notation import pack, tagged
+from flowfn.identity.grown import without_defaults
 
 HEAD = """
 from collections import namedtuple
@@ -216,13 +220,28 @@ def test_a_member_of_an_enum_may_get_another_name(versions: Versions, call: str)
         (STATUS.format("NEW = 1\n    "), "charge(Status.B).result()"),
         (STATUS.format("").replace("A = 1", "NEW = 1"), "charge(Status.NEW).result()"),
         (STATUS.format("NEW = 8\n    "), "charge(Status.NEW).result()"),
+        (STATUS.format("NEW = 8\n    ").replace("A = 1", "A = 8"), "charge(Status.NEW).result()"),
+        (STATUS.format("X = 2\n    ").replace("A = 1", "A = 2"), "charge(Status.X).result()"),
+        (STATUS.format("X = 1\n    ").replace("A = 1", "A = 4"), "charge(Status.X).result()"),
     ],
-    ids=["another member", "no alias", "a new member"],
+    ids=["another member", "no alias", "a new member", "another value", "of another one", "its value"],
 )
 def test_another_member_is_another_call(versions: Versions, after: str, then: str) -> None:
-    """G2, rule 4: nothing but an alias says that two names are of one member."""
+    """G2, rule 4: nothing but an alias says that two names are of one member, and of its value then alone."""
     versions.resumed(STATUS.format(""), after, "charge(Status.A).result()", then)
     assert versions.ran.count("charge") == 4
+
+
+class Plan(Enum):
+    PRO = "p"
+    BASIC = "p"  # noqa: PIE796 - an alias
+
+
+def test_of_a_record_without_the_value_no_other_name_is_known() -> None:
+    """G2: the name may have been that of another member, as BASIC was before it was given up for PRO."""
+    now, (pro,) = exact({"plan": Plan.PRO}).form, value_of_member("p")
+    recorded = [pack({"plan": tagged("enum", f"{__name__}.Plan", "BASIC", *kept)}) for kept in ([], [pro])]
+    assert [without_defaults(each) == without_defaults(now) for each in recorded] == [False, True]
 
 
 SIDE_BY_SIDE = """

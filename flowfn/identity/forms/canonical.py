@@ -143,6 +143,10 @@ class Walk:
         self.suspect = True
         return text_form(value)
 
+    def beside(self, member: Any) -> list[bytes]:
+        """What is told of an enum's member beside its name, by which alone it counts."""
+        return []
+
     def leaf(self, value: Any, form: Any, detect: Detector) -> Any:
         """The form of a leaf that may be volatile; `detect` decides."""
         self.suspect = True
