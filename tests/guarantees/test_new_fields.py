@@ -193,6 +193,59 @@ def test_anything_else_that_it_is_given_is_another_call(versions: Versions, afte
     assert versions.ran.count("get") == 4
 
 
+BELOW = "class Own(Client):\n    def __init__(self, url{}): {}\n"
+CALLED = BELOW.format("", "super().__init__(url)")
+OWN = BELOW.format(", retries=5", "super().__init__(url); self.retries = retries")
+WITH_MORE = BELOW.format("", "super().__init__(f'{url}', timeout=3)")
+HANDED_ON = BELOW.format(", *more, **options", "super().__init__(url, *more, **options)")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("class Own(Client): pass\n",) * 2,
+        (CALLED,) * 2,
+        (WITH_MORE,) * 2,
+        (HANDED_ON,) * 2,
+        (CALLED, OWN),
+    ],
+    ids=["inherited", "called", "called with more", "handed on", "its own"],
+)
+def test_a_class_below_has_the_default_of_what_it_calls(versions: Versions, before: str, after: str) -> None:
+    """G1: its own `__init__` decides, and a base's about what that leaves to it."""
+    versions.resumed(CLIENT + before, RETRYING + after, "Own('a').get('/b').result()")
+    assert versions.ran.count("get") == 2
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        OWN,
+        BELOW.format(", retries=5", "super().__init__(url, retries=retries)"),
+        BELOW.format(", count=5", "super().__init__(url, retries=count)"),
+        BELOW.format(", count=5", "super().__init__(url, 3, count)"),
+        BELOW.format(", count=5, **options", "options['retries'] = count; super().__init__(url, **options)"),
+        BELOW.format(", count=5", "options = dict(retries=count); super().__init__(url, **options)"),
+    ],
+    ids=[
+        "its own",
+        "its name",
+        "another name",
+        "by position",
+        "in what it got",
+        "in a mapping",
+    ],
+)
+def test_the_default_of_a_base_is_none_where_the_class_hands_it_another(
+    versions: Versions, after: str
+) -> None:
+    """G2, rule 4: of what was made before, nothing had that default."""
+    call = "Own({}).get('/b').result()"
+    base = RETRYING.replace("*, ", "")
+    versions.resumed(CLIENT + CALLED, base + after, call.format("'a'"), call.format("'a', 2"))
+    assert versions.ran.count("get") == 4
+
+
 STATUS = "import enum\nclass Status(enum.Flag):\n    {}A = 1\n    B = 2\n    D = 4\n"
 
 

@@ -2,20 +2,21 @@
 
 Rule: an attribute is *given* where it is a parameter as it is, and *made* where operators, conditions, f-strings and
 pure functions make it of parameters alone; a `**mapping` that is assigned as it is, is *kept*. All else (an id, a port,
-a counter) is another one on the next call. It is read from the compiled code, as that is there without its source, and
-is what the process runs.
+a counter) is another one on the next call. A base's `__init__` has its own default for what the method surely doesn't
+hand it. It is read from the compiled code, as that is there without its source, and is what the process runs.
 """
 
 from __future__ import annotations
 
 import dis
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from types import CodeType
 from typing import Any, Literal, NamedTuple
 
-from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of
+from flowfn.identity.code.compiled import VARARGS, VARKEYWORDS, parameters_of
 
 __all__ = ["How", "Maker"]
 
@@ -29,11 +30,14 @@ class Maker:
     def __init__(self, code: CodeType) -> None:
         self._steps = list(_steps(code))
         self._me, *parameters = parameters_of(code) or [""]
+        self._places = code.co_argcount - 1
+        self._texts = frozenset(_texts(code.co_consts))
         self._parameters = frozenset(parameters)
         self._catches = bool(code.co_exceptiontable)
         self.takes_any = bool(code.co_flags & VARKEYWORDS)
         """Whether it has a `**mapping`, which is its last parameter."""
         self._mapping = parameters[-1] if self.takes_any and parameters else ""
+        self._rest = parameters[-1 - self.takes_any] if code.co_flags & VARARGS and parameters else ""
         self._known = self._made_of_parameters()
 
     def assigned(self) -> Iterator[tuple[str, How]]:
@@ -51,6 +55,54 @@ class Maker:
             is_of_variable = self._is_me(at - 1) and self._is_variable(at - 2)
             if step.action == "STORE_ATTR" and is_of_variable and self._steps[at - 2].name == step.name:
                 yield step.name
+
+    def leaves_to_its_base(self, parameter: str, place: float) -> bool:
+        """Whether it calls `super().__init__`, once, and hands that nothing of its own for a parameter of that name and
+        at that place among those by position; only what its caller gave it as `*args` and `**kwargs`."""
+        steps = self._steps
+        found = [at for at, step in enumerate(steps) if step.name == "__init__"]
+        if len(found) != 1 or not self._is_of_super(found[0]) or parameter in self._parameters | self._texts:
+            return False
+        spreading = [at for at, step in enumerate(steps) if step.action == "CALL_FUNCTION_EX"]
+        if spreading:
+            return len(spreading) == 1 and self._hands_on_what_it_got(found[0] + 1, spreading[0], place)
+        calls = [at for at, step in enumerate(steps) if step.action in ("CALL", "CALL_KW")]
+        return all(
+            self._by_position(at) <= place for at in calls
+        )  # and so that one, wherever its arguments end
+
+    def _is_of_super(self, at: int) -> bool:
+        """Whether a step names an attribute of `super()`."""
+        before = [(step.action, step.name) for step in self._steps[max(at - 3, 0) : at]]
+        if self._steps[at].action == "LOAD_SUPER_ATTR":
+            return ("LOAD_DEREF", "__class__") in before
+        return before == [("LOAD_GLOBAL", "super"), ("PRECALL", 0), ("CALL", 0)]
+
+    def _by_position(self, at: int) -> int:
+        """How many arguments a call has by position."""
+        call, before = self._steps[at], self._steps[at - 1]
+        if before.action == "PRECALL":
+            before = self._steps[at - 2]
+        names = before.name if call.action == "CALL_KW" or before.action == "KW_NAMES" else ()
+        return int(call.name - len(names))
+
+    def _hands_on_what_it_got(self, begin: int, end: int, place: float) -> bool:
+        """Whether the steps of a call's arguments have no other `*` and `**` than its own, as they are, and nothing at
+        that place before them."""
+        whole = [self._rest, self._mapping]
+        used = [step.name for step in self._steps if step.action == "LOAD_FAST" and step.name in whole]
+        told = "".join(map(self._kind_of_argument, self._steps[begin:end]))
+        own = len(told) - len(told.lstrip("v"))
+        is_as_it_was = len(used) == len(set(used)) and self._stored.isdisjoint(used)
+        fits = own <= place and ("R" not in told or own <= self._places or place == math.inf)
+        return is_as_it_was and fits and _HANDED_ON.fullmatch(told) is not None
+
+    def _kind_of_argument(self, step: _Step) -> str:
+        if step.action == "LOAD_FAST" and step.name in (self._rest, self._mapping):
+            return "R" if step.name == self._rest else "M"
+        if step.action == "LOAD_CONST" and step.name == ():
+            return "t"
+        return _ARGUMENTS.get(step.action, "?")
 
     def _spread(self) -> dict[int, How]:
         """What is assigned at the steps of `self.host, self.port = host, port`, or `= address`."""
@@ -188,6 +240,15 @@ class _Step(NamedTuple):
     """Whether code jumps to it."""
 
 
+_ARGUMENTS = {
+    "PUSH_NULL": "", "LOAD_FAST": "v", "LOAD_CONST": "v", "BUILD_TUPLE": "t", "BUILD_LIST": "l", "LIST_EXTEND": "e",
+    "LIST_TO_TUPLE": "t", "CALL_INTRINSIC_1": "t", "BUILD_MAP": "m", "BUILD_CONST_KEY_MAP": "m", "DICT_MERGE": "u",
+}  # fmt: skip
+"""Instructions that make the arguments of a call with `*` or `**`, each by a letter."""
+
+_HANDED_ON = re.compile("(?:R|v*t|v*lRet)(?:v*m(?:Mu)?)?")
+"""Variables and constants, the rest as it was given, some by name, and the mapping as it was given."""
+
 _BRANCHES = ("POP_JUMP", "JUMP_IF")
 _OF_OPERANDS = (
     *_BRANCHES, "JUMP_FORWARD", "LOAD_CONST", "LOAD_SMALL_INT", "FORMAT_", "CONVERT_VALUE", "BUILD_STRING",
@@ -218,6 +279,15 @@ _ENDS = {
 _LOCAL = re.compile("(?:LOAD|STORE)_FAST")
 
 
+def _texts(constants: Iterable[Any]) -> Iterator[str]:
+    """The texts among constants, and in tuples of them."""
+    for each in constants:
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, tuple):
+            yield from _texts(each)
+
+
 def _steps(code: CodeType) -> Iterator[_Step]:
     """The instructions of code; those that Python 3.13 joins, one by one."""
     for step in dis.get_instructions(code):
@@ -225,4 +295,6 @@ def _steps(code: CodeType) -> Iterator[_Step]:
             for action, name in zip(_LOCAL.findall(step.opname), step.argval, strict=True):
                 yield _Step(action, name, step.offset, step.is_jump_target)
         else:
-            yield _Step(step.opname, step.argval, step.offset, step.is_jump_target)
+            is_of_names = step.opname == "KW_NAMES"  # which Python 3.11 doesn't look up
+            argument = code.co_consts[step.arg or 0] if is_of_names else step.argval
+            yield _Step(step.opname, argument, step.offset, step.is_jump_target)

@@ -9,6 +9,7 @@ they keep.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -61,17 +62,25 @@ def given_by(cls: type) -> Given:
 
 
 def given_by_default(cls: type) -> Iterator[tuple[str, Any]]:
-    """The attributes that hold an argument of their names, where it has a default that can't change, and that."""
-    known = given_by(cls)
-    for init in (vars(base).get("__init__") for base in cls.__mro__):
+    """The attributes that hold an argument of their names, where it has a default that can't change, and that.
+
+    The default of a base's `__init__` is none where that is handed something else, or isn't called at all.
+    """
+    known, below = given_by(cls), list[Maker]()
+    for init in (vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)):
         if type(init) is not FunctionType:
-            continue
+            return
         positional = parameters_of(init.__code__)[: init.__code__.co_argcount]
         defaults = dict(zip(reversed(positional), reversed(init.__defaults__ or ()), strict=False))
         defaults |= init.__kwdefaults__ or {}
-        for name in Maker(init.__code__).named_alike():
-            if known.how(name) == "given" and name in defaults and is_constant(defaults[name]):
+        maker = Maker(init.__code__)
+        for name in maker.named_alike():
+            place = positional.index(name) - 1 if name in positional else math.inf
+            is_left_out = all(each.leaves_to_its_base(name, place) for each in below)
+            is_given = is_left_out and name in defaults and known.how(name) == "given"
+            if is_given and is_constant(defaults[name]):
                 yield name, defaults[name]
+        below.append(maker)
 
 
 def _read(named: list[tuple[str, CodeType]]) -> Given:
