@@ -4,19 +4,24 @@ Rule: such a class comes to be where code first writes it, which decides what it
 stands there under its name. So it counts as of the generic model's module, and as a part of the program if an
 annotation of the program names it, in every process alike: of a function or a state that was noted when it was defined,
 or of the models and dataclasses in those. Its name says which types it was given, with their modules, as several may
-share a name. Two that share even that are none.
+share a name, and their options; it is one in every process and on every Python. Two that share even that are none, and
+neither is stored.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import typing
-from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
-from types import SimpleNamespace, UnionType
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from hashlib import sha256
+from types import FunctionType, SimpleNamespace, UnionType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
 
+from flowfn.python.published import published
 from flowfn.python.script import MAIN, script_name
 
 
@@ -33,6 +38,10 @@ class _Annotated(NamedTuple):
 
 _unread: dict[int, _Annotated] = {}
 _found: dict[tuple[str, str], type | None] = {}
+"""By module and full name; None where that is of several."""
+
+_roughly: dict[tuple[str, str], type | None] = {}
+"""The same by names that say less, for what was stored under another full name."""
 
 
 def note(annotated: Any) -> None:
@@ -66,31 +75,152 @@ _namespace_of = type.__dict__["__dict__"].__get__
 
 
 def full_name(model: Any) -> str:
-    """The name of a generic model with the types that it was given: `Page[shop.Order]`."""
+    """The name of a generic model with the types that it was given: `Page[shop.Order]`.
+
+    What tells it from others of that name, the options of types and how these are written, follows as a digest.
+    """
+    name, told = _named(model, in_full=False), _named(model, in_full=True)
+    return name if name == told else f"{name}#{sha256(told.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+_DIGEST = re.compile("#[0-9a-f]{8}$")
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two classes are one, or a generic model that was given the same types twice, as each `Field()` is new."""
+    if one is other:
+        return True
+    origin = origin_of(one)
+    return origin is not None and origin is origin_of(other) and _are_same(given_to(one), given_to(other))
+
+
+def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(some) == len(others) and all(map(_is_same_type, some, others))
+
+
+def _is_same_type(one: Any, other: Any) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return _are_same(one, other)
+    origin, parts = typing.get_origin(one), typing.get_args(one)
+    if origin is None or origin is typing.Literal:
+        is_text = isinstance(one, str | typing.ForwardRef)
+        return is_same(one, other) or ((is_text or origin is not None) and bool(one == other))
+    if origin is not typing.get_origin(other):
+        return False
+    if origin is typing.Annotated:
+        options = [_option(each) for each in parts[1:]]
+        told = not any(_UNTOLD in each or "<" in each for each in options)
+        same = options == [_option(each) for each in other.__metadata__]
+        return told and same and _is_same_type(parts[0], other.__origin__)
+    return _are_same(parts, typing.get_args(other))
+
+
+def is_one_of_several(model: Any) -> bool:
+    """Whether annotations name another model that can't be told from this one."""
+    origin = origin_of(model)
+    return origin is not None and _found.get((origin.__module__, full_name(model)), model) is None
+
+
+def _named(model: Any, *, in_full: bool) -> str:
     generic: Any = origin_of(model)
-    return f"{generic.__qualname__}[{', '.join(map(_shown, given_to(model)))}]"
+    return f"{generic.__qualname__}[{', '.join(_shown(each, in_full=in_full) for each in given_to(model))}]"
 
 
-def _shown(given: Any) -> str:
+def _shown(given: Any, *, in_full: bool) -> str:
+    """A type that a model was given, by its public name; `in_full` with options, and as it is written."""
     origin, parts = typing.get_origin(given), typing.get_args(given)
     if origin is typing.Annotated:
-        # As pydantic names them: an object's text may be its address.
-        said = [type(each).__name__ for each in parts[1:]]
-        return f"Annotated[{', '.join([_shown(parts[0]), *said])}]"
+        options = [_option(each) if in_full else type(each).__name__ for each in parts[1:]]
+        return f"Annotated[{', '.join([_shown(parts[0], in_full=in_full), *options])}]"
     if origin is typing.Literal:
-        return f"Literal[{', '.join(map(repr, parts))}]"
+        return f"Literal[{', '.join(map(_option, parts))}]"
     if origin is not None:
-        generic = "Union" if origin in (typing.Union, UnionType) else _shown(origin)
-        return f"{generic}[{', '.join(map(_shown, parts))}]"
+        generic = _generic(given, origin, in_full=in_full)
+        return f"{generic}[{', '.join(_shown(each, in_full=in_full) for each in parts)}]"
     if isinstance(given, list):
-        return f"[{', '.join(map(_shown, given))}]"
-    name: Any = full_name(given) if origin_of(given) is not None else getattr(given, "__qualname__", None)
-    if not isinstance(name, str):
-        return str(getattr(given, "__name__", type(given).__name__))
-    module = (origin_of(given) or given).__module__
-    if module == "builtins":
+        return f"[{', '.join(_shown(each, in_full=in_full) for each in given)}]"
+    if isinstance(given, str):  # it names a type that may not have been there yet
+        return repr(given)
+    if isinstance(given, typing.ForwardRef):
+        return f"ForwardRef({given.__forward_arg__!r})"
+    if given is None and in_full:
+        return "None"
+    if (model := origin_of(given)) is not None:
+        return _in_module(model, _named(given, in_full=in_full))
+    name = getattr(given, "__qualname__", None) or getattr(given, "__name__", None)
+    return _in_module(given, name) if isinstance(name, str) else type(given).__name__
+
+
+def _generic(given: Any, origin: Any, *, in_full: bool) -> str:
+    """What a type with parts is of. `List[int]` and `list[int]` are two types, and so are `Optional[int]` and
+    `int | None`."""
+    if origin in (typing.Union, UnionType):
+        return "UnionType" if in_full and origin is UnionType else "Union"
+    alias = getattr(given, "_name", None) if in_full and type(given).__module__ == "typing" else None
+    if isinstance(alias, str) and typing.get_origin(getattr(typing, alias, None)) is origin:
+        return f"typing.{alias}"
+    return _shown(origin, in_full=in_full)
+
+
+def _in_module(named: Any, name: str) -> str:
+    module = getattr(named, "__module__", None)
+    if not isinstance(module, str) or module == "builtins":
         return name
-    return f"{script_name() if module in MAIN else module}.{name}"
+    return ".".join(published(script_name() if module in MAIN else module, name))
+
+
+def _option(value: Any) -> str:
+    """An option of a type, in words that are the same in every process: with no address, and in no order of a set."""
+    if type(value) in _ATOMS:
+        return repr(value)
+    if isinstance(value, type) or typing.get_origin(value) is not None:
+        return _shown(value, in_full=True)
+    name = _shown(type(value), in_full=True)
+    try:
+        return f"{name}({', '.join(_parts(value))})"
+    except Exception:  # options run their authors' code when looked at
+        return f"{name}({_UNTOLD})"
+
+
+def _parts(value: Any) -> Iterator[str]:
+    """What an option is made of."""
+    if isinstance(value, Enum):
+        yield str(value.name or value.value)
+    elif isinstance(value, Mapping):
+        yield from (f"{_option(key)}: {_option(item)}" for key, item in value.items())
+    elif isinstance(value, set | frozenset):
+        yield from sorted(map(_option, value))
+    elif isinstance(value, list | tuple):
+        yield from map(_option, value)
+    elif isinstance(value, FunctionType):
+        yield from _parts_of_function(value)
+    elif isinstance(getattr(value, "__qualname__", None), str):
+        yield _in_module(value, value.__qualname__)
+    elif is_dataclass(value):
+        yield from (f"{each.name}={_option(getattr(value, each.name))}" for each in fields(value))
+    elif hasattr(value, "__repr_args__"):  # pydantic's
+        yield from (f"{name}={_option(item)}" for name, item in value.__repr_args__())
+    else:
+        shown = repr(value)
+        yield _UNTOLD if " at 0x" in shown or "{" in shown else shown
+
+
+_UNTOLD = "…"
+"""In the place of what could only be shown by where it is."""
+
+
+def _parts_of_function(function: FunctionType) -> Iterator[str]:
+    """Its name; of one whose name others share, too, what it names and what it was made with."""
+    yield _in_module(function, function.__qualname__)
+    if "<" in function.__qualname__:
+        code = function.__code__
+        yield from code.co_names
+        yield from (repr(each) for each in code.co_consts if each is not None and type(each) in _ATOMS)
+        yield from (_option(cell.cell_contents) for cell in function.__closure__ or ())
+        yield from map(_option, function.__defaults__ or ())
+
+
+_ATOMS = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})
 
 
 def parametrised(module: str, name: str) -> type | None:
@@ -102,7 +232,10 @@ def parametrised(module: str, name: str) -> type | None:
             _unread.pop(key, None)
         elif left is not annotated:
             _unread[key] = left
-    return _found.get((module, name))
+    if (module, name) in _found:
+        return _found[module, name]
+    # Stored before an option was edited, or by a version of a library that shows it otherwise.
+    return _roughly.get((module, name), _roughly.get((module, _DIGEST.sub("", name))))
 
 
 def _read(annotated: _Annotated) -> _Annotated | None:
@@ -146,9 +279,16 @@ def _namespace(owner: Any) -> dict[str, Any]:
 
 
 def _keep(model: type, origin: type) -> None:
-    for name in (full_name(model), model.__qualname__):
-        key = origin.__module__, name
-        _found[key] = model if _found.get(key, model) is model else None
+    full = full_name(model)
+    _keep_in(_found, (origin.__module__, full), model)
+    for name in {_DIGEST.sub("", full), model.__qualname__}:
+        _keep_in(_roughly, (origin.__module__, name), model)
+
+
+def _keep_in(names: dict[tuple[str, str], type | None], key: tuple[str, str], model: type) -> None:
+    known = names.setdefault(key, model)
+    if known is not None and not is_same(known, model):
+        names[key] = None
 
 
 def _models(hints: list[Any]) -> Iterator[tuple[type, type]]:

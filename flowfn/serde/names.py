@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
-from flowfn.python.parametrised import full_name, origin_of, parametrised
+from flowfn.python.parametrised import full_name, is_one_of_several, is_same, origin_of, parametrised
 from flowfn.python.project import is_own_module
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
@@ -58,7 +58,7 @@ def reference(cls: type) -> str:
     importing it agree. A generic model that was given its types has the generic one's, if annotations name it.
     """
     origin = origin_of(cls)
-    if origin is not None and parametrised(origin.__module__, full := full_name(cls)) is cls:
+    if origin is not None and is_same(parametrised(origin.__module__, full := full_name(cls)), cls):
         return _name_in(origin.__module__, full)
     return _name_in(cls.__module__, cls.__qualname__)
 
@@ -154,9 +154,10 @@ class Names:
         return self.allowed(name) is cls or (away is not None and name in away.allowed)
 
     def knows(self, cls: type) -> bool:
-        """Whether this very class would be found again by its name."""
+        """Whether this very class, or a model that was made of the same types, would be found again by its name."""
         name = reference(cls)
-        return (self.allowed(name) or lookup(name)) is cls or _came_along(cls)
+        found = self.allowed(name) or (None if is_one_of_several(cls) else lookup(name))
+        return is_same(found, cls) or _came_along(cls)
 
     def find(self, name: Any, fits: Callable[[type], bool]) -> type:
         """The class that data may have under this name.

@@ -1,13 +1,23 @@
 """Generic pydantic models that were given their types: the program's annotations name them, and nothing else does."""
 
+import os
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
+from concurrent.futures import Future
+from enum import Enum
+from functools import partial
 from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 
 pytest.importorskip("pydantic")
+
+from pydantic import BaseModel, ConfigDict
+
+from flowfn.python.parametrised import full_name
 
 MODELS = """
 from typing import Generic, TypeVar
@@ -188,6 +198,103 @@ def test_it_is_told_from_one_that_was_given_another_type_of_that_name(run: Run) 
     )
     again = run(other=other, **parts)
     assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+TWO = """
+import models
+from models import *
+from typing import Annotated, Optional
+from pydantic import Field
+from flowfn import task
+class Check: pass
+{}
+@task
+def also() -> models.Another: ...
+"""
+ONE = {
+    "future": "",
+    "annotation": "models.One",
+    "result": "models.One(items=[Order(number=number)])",
+    "read": "(found if type(found) is models.One else None)",
+}
+TITLED = "Page[Annotated[Order, Field(title='{}')]]"
+
+
+@pytest.mark.parametrize(
+    ("one", "another"),
+    [
+        (TITLED.format("a"), TITLED.format("b")),
+        ("Page[Order]", "Page['Order']"),
+        ("Page['Order']", "Page[str]"),
+        ("Page[Order | None]", "Page[Optional[Order]]"),
+    ],
+    ids=["by an option", "by its name", "by that of another", "as it is written"],
+)
+def test_it_is_told_from_one_that_was_given_almost_the_same(run: Run, one: str, another: str) -> None:
+    """G1: each is restored as itself, whichever a process has made first."""
+    made = [f"models.One = {one}", f"models.Another = {another}"]
+    assert run("dies", other=TWO.format("\n".join(made)), **ONE).stdout == "load\n"
+    again = run(other=TWO.format("\n".join(reversed(made))), **ONE)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+def test_of_two_that_were_given_equal_types_either_is_restored(run: Run) -> None:
+    """G1: each `Field()` is another object, and says the same."""
+    made = [f"models.{name} = {TITLED.format('a')}" for name in ("One", "Another")]
+    parts = {**ONE, "read": "found"}
+    assert run("dies", other=TWO.format("\n".join(made)), **parts).stdout == "load\n"
+    again = run(other=TWO.format("\n".join(reversed(made))), **parts)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+def test_an_option_may_be_edited(run: Run) -> None:
+    """G1: what was stored by the model as it was is restored by the one that it has become."""
+    made = f"models.One = models.Another = {TITLED}"
+    assert run("dies", other=TWO.format(made.format("a")), **ONE).stdout == "load\n"
+    again = run(other=TWO.format(made.format("b")), **ONE)
+    assert (again.stdout, again.stderr) == ("7\n", "")
+
+
+def test_two_that_nothing_tells_apart_are_refused(run: Run) -> None:
+    """Section 4.5: another process might take the one for the other."""
+    made = "".join(f"models.{name} = Page[Annotated[Order, Check()]]\n" for name in ("One", "Another"))
+    ended = run(other=TWO.format(made), **ONE)
+    assert ended.returncode == 1
+    assert "SerializationError" in ended.stderr
+
+
+def test_it_has_one_name_on_every_python() -> None:
+    """G9: what a type was given is called as the library publishes it, wherever this Python keeps it."""
+    assert full_name(Page[Future[int]]) == "Page[concurrent.futures.Future[int]]"
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_its_name_says_what_it_was_given_and_how(seed: str) -> None:
+    """G1: two classes of pydantic's have two names, and each the same in every process."""
+    given: list[Any] = [
+        *(list[int], typing.List[int], typing.Optional[int], int | None, None, type(None)),  # noqa: UP006, UP045
+        *(Literal[Level.LOW], "int", int, Annotated[int, {"b", "a"}], Annotated[int, partial(max, 1)]),
+        *(Annotated[int, lambda x: x > 1], Annotated[int, lambda x: x > 2], Annotated[int, [len]]),
+    ]
+    names = [full_name(Page[each]) for each in given]
+    assert len(set(names)) == len(given)
+    assert f"Page[Literal[{__name__}.Level(LOW)]]" in names
+    shows = f"from {__name__} import *; print(full_name(Page[Annotated[int, {{'b', 'a'}}]]))"
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", shows], env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() in names
+
+
+T = TypeVar("T")
+
+
+class Page(BaseModel, Generic[T]):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    item: Any = None
+
+
+class Level(Enum):
+    LOW = object()
 
 
 def test_a_model_that_no_annotation_names_is_refused(run: Run) -> None:
