@@ -1,7 +1,7 @@
 """Inputs and answers as their annotated types.
 
 Rule: what fits already passes at the price of a type check; pydantic, whose import costs more than
-most runs, decides the rest. Its `ValidationError` is a `ValueError`.
+most runs, decides the rest. What it can't read isn't validated. Its `ValidationError` is a `ValueError`.
 """
 
 from __future__ import annotations
@@ -66,18 +66,26 @@ def _adapter(kind: Any) -> Any:
 
 
 def _new_adapter(kind: Any) -> Any:
-    """A validator for a type, or None where pydantic knows none."""
+    """A validator for a type, or None where pydantic knows none: also of one that names what isn't there, such as an
+    import for type checkers. A model like that says itself what it lacks."""
     from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
 
     try:
         kind = readable(kind)
         try:
-            return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
+            made = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
         except PydanticUserError:
-            return TypeAdapter(kind)
+            made = TypeAdapter(kind)
     except (PydanticUserError, NameError, TypeError):
         return None
+    return made if made.pydantic_complete or _has_unfinished_model(kind) else None
+
+
+def _has_unfinished_model(kind: Any) -> bool:
+    """Whether it is, or has among its arguments, a model of pydantic's that names what isn't there."""
+    parts = typing.get_args(kind)
+    return getattr(kind, "__pydantic_complete__", True) is False or any(map(_has_unfinished_model, parts))
 
 
 def arguments(

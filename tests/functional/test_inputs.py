@@ -3,15 +3,29 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    TypedDict,
+    TypeVar,
+)
 from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError
+from pydantic.errors import PydanticUserError
 
 from flowfn import InvalidInput, UnknownCheckpoint, UnknownThread
 
 from ..worlds import World
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 T = TypeVar("T")
 
@@ -86,6 +100,30 @@ async def nested(lines: dict[str, list[Annotated[Line, "a line"]] | None]) -> An
     return lines
 
 
+class Fee(TypedDict):
+    amount: int
+    tax: NotRequired["Decimal"]
+
+
+class Sum(NamedTuple):
+    amount: int
+    tax: "Decimal | None" = None
+
+
+class Account(BaseModel):
+    balance: "Decimal"
+
+
+def of_function() -> Any:
+    class Part(TypedDict):
+        amount: int
+
+    class Whole(TypedDict):
+        part: "Part"
+
+    return Whole
+
+
 BAD = {
     "another type": (lone, "no number"),
     "no mapping": (two, 3),
@@ -138,6 +176,32 @@ def test_a_bad_stream_input_is_refused_alike(world: World, name: str) -> None:
     function, given = BAD[name]
     with pytest.raises((InvalidInput, ValidationError)):
         world.stream(world.entrypoint(function), given, thread_id="t")
+    assert world.saver.thread("t") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [(Fee, {"amount": 1}), (list[Fee], [{"amount": 1}]), (of_function(), {"part": 1}), (Sum, (1,))],
+    ids=["an import for type checkers", "inside another type", "in a function", "of a tuple"],
+)
+def test_a_type_that_names_what_is_not_there_is_not_validated(world: World, kind: Any, given: Any) -> None:
+    """Section 3: on every Python. The function gets what it was given, as it would without the decorator."""
+
+    async def back(value: Any) -> Any:
+        return value
+
+    back.__annotations__["value"] = kind
+    assert world.invoke(world.entrypoint(back), given, thread_id="t") == given
+
+
+def test_a_model_that_names_what_is_not_there_says_so(world: World) -> None:
+    """It can be made of nothing, and the function would get a dict in its place."""
+
+    async def back(account: Account | None) -> Any:
+        return account
+
+    with pytest.raises(PydanticUserError, match="not fully defined"):
+        world.invoke(world.entrypoint(back), {"balance": 1}, thread_id="t")
     assert world.saver.thread("t") is None
 
 
