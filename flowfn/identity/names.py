@@ -9,13 +9,14 @@ import re
 import sys
 import typing
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 from flowfn.python.parametrised import origin_of
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
 
-__all__ = ["ALIAS", "has_its_name", "named", "qualified_name"]
+__all__ = ["ALIAS", "has_its_name", "name_of_code", "named", "qualified_name"]
 
 ALIAS: Any = getattr(typing, "TypeAliasType", ())
 """What a `type` statement makes, since Python 3.12."""
@@ -41,6 +42,16 @@ def qualified_name(obj: Any) -> str:
         module = (origin_of(obj) or obj).__module__
     if module in MAIN:
         learn_from(obj)
+    return _qualified(module, qualname)
+
+
+def name_of_code(function: FunctionType) -> str:
+    """Module and qualified name under which a function's code was written, whatever the function is called since."""
+    module = function.__globals__.get("__name__")
+    return _qualified(str(module), function.__code__.co_qualname)
+
+
+def _qualified(module: str, qualname: str) -> str:
     if "comp>" in qualname:
         qualname = _INLINED.sub("", qualname)
     return ".".join(published(_module_name(module), qualname))

@@ -11,6 +11,7 @@ import ipaddress
 import itertools
 import json
 import logging
+import math
 import operator
 import os
 import random
@@ -75,6 +76,70 @@ class Order(pydantic.BaseModel):
 
 
 Pair = namedtuple("Pair", "left right")
+
+
+def plain(x: int) -> int:
+    return x
+
+
+class Rate:
+    """Has no equality, but an attribute that it was given."""
+
+    def __init__(self, rate: int) -> None:
+        self.rate = rate
+
+
+def times(function: Any, by: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(x: int) -> Any:
+        return function(x), by
+
+    return wrapper
+
+
+def plus(function: Any, by: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(x: int) -> Any:
+        return function(x) + by
+
+    return wrapper
+
+
+def called_scaled(by: int) -> Any:
+    def scaled(x: int, by: int = by) -> int:
+        return x * by
+
+    scaled.__qualname__ = scaled.__name__
+    return scaled
+
+
+NAMELESS: list[Any] = []
+"""Functions that were handed on, and of which the module has none."""
+
+
+@NAMELESS.append
+def _(x: int) -> int:
+    return x + 1
+
+
+@NAMELESS.append
+def _(x: int) -> int:
+    return x + 2
+
+
+def replaced(x: int) -> int:
+    return x + 3
+
+
+REPLACED = [replaced]
+
+
+def replaced(x: int) -> int:  # type: ignore[no-redef]
+    return x + 4
+
+
+REPLACED.append(replaced)
+"""Functions of one name."""
 
 
 class Connection:
@@ -630,6 +695,51 @@ class TestExact:
 
         assert of(adding(3)).exact != of(adding(4)).exact
         assert of(adding(3)).exact == of(adding(3)).exact
+
+    def test_a_function_whose_name_leads_elsewhere_counts_by_what_made_it(self) -> None:
+        """G2: a name that a decorator copied, or that was given by hand, is that of many."""
+        first, *others = [
+            plain,
+            *(
+                times(plain, by)
+                for by in (2, Rate(2), Rate(3), functools.partial(pow, 2), functools.partial(pow, 3))
+            ),
+            *(times(times(plain, by), 5) for by in (2, 3)),
+            plus(plain, 2),
+            *map(called_scaled, (2, 3)),
+            *NAMELESS,
+            *REPLACED,
+        ]
+        assert len({of(value).exact for value in (first, *others)}) == 1 + len(others)
+        assert of(times(plain, 2)).exact == of(times(plain, 2)).exact
+
+    def test_what_only_its_type_tells_makes_a_function_weak_whose_name_leads_elsewhere(self) -> None:
+        """G2: another one of its name may be around another connection."""
+        assert of(times(plain, Connection())).weak
+        assert not of(times(plain, logging.getLogger("a"))).weak
+
+    @pytest.mark.parametrize(
+        "value",
+        [math.floor, str.upper, "a".join, math, logging.getLogger("a"), operator.itemgetter(1)],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_what_stays_as_it_is_under_its_name_counts_by_that_where_a_function_captured_it(
+        self, value: Any
+    ) -> None:
+        """G2: so does it as an argument."""
+        others = math.ceil, str.lower, "b".join, operator, logging.getLogger("b"), operator.itemgetter(2)
+        digests = [of(lambda given=given: given).exact for given in (value, *others)]
+        assert (len({*digests}), of(lambda: value).weak) == (1 + len(others), "")
+
+    def test_methods_of_one_function_count_by_the_names_that_their_class_has_for_them(self) -> None:
+        """G2: `charge = times(plain, 2)` and `refund = times(plain, 3)` in a class are two methods."""
+
+        class Till:
+            charge = times(plain, 2)
+            refund = times(plain, 3)
+
+        assert of(Till().charge).exact != of(Till().refund).exact
+        assert of(Till().charge).exact == of(Till().charge).exact
 
     @pytest.mark.parametrize(
         "value",

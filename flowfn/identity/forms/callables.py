@@ -1,22 +1,27 @@
 """The forms of functions, methods, classes and modules.
 
 Rule: they count by name, and so stay the same value when their code is edited. Where functions share a name (lambdas,
-and functions made in functions), their code and what they were made with tell them apart.
+and functions made in functions), their code and what they were made with tell them apart. One that goes by a name that
+leads elsewhere (a decorator's, one that was named by hand) counts by what made it and what it was made with as well.
 """
 
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator
 from functools import partial
+from logging import Logger
 from typing import TYPE_CHECKING, Any
 
 from flowfn.identity.code.functions import attributes_of_function
-from flowfn.identity.code.unwrapping import definition_of, layers_of
+from flowfn.identity.code.unwrapping import definition_of, is_definition, layers_of
 from flowfn.identity.constant import is_constant
+from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
-from flowfn.identity.names import ALIAS, has_its_name, named, qualified_name
+from flowfn.identity.names import ALIAS, has_its_name, name_of_code, named, qualified_name
+from flowfn.python.script import namespace_of
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
@@ -46,13 +51,17 @@ def _method(walk: Walk, value: Any) -> Any:
 
 
 def _bound(walk: Walk, method: Any) -> Any:
-    """The function of a method: by name, but for a local one that was bound to its object by hand."""
+    """The function of a method: by name, and the name by which its class has it, where that is another one; one that
+    no class has, and that was bound to its object by hand, as a function."""
     function, owner = method.__func__, method.__self__
+    name = qualified_name(function)
+    if type(function) is not types.FunctionType or walk.is_in(function) or _has_its_name(function):
+        return name
     bases = (owner if isinstance(owner, type) else type(owner)).__mro__
-    if type(function) is not types.FunctionType or walk.is_in(function) or "<" not in function.__qualname__:
-        return qualified_name(function)
-    at_home = any(function is _inside(held) for base in bases for held in vars(base).values())
-    return qualified_name(function) if at_home else _function(walk, function)
+    held_as = {held for base in bases for held, each in vars(base).items() if _inside(each) is function}
+    if function.__name__ in held_as:
+        return name
+    return tagged("held", name, min(held_as)) if held_as else _function(walk, function)
 
 
 def _inside(held: Any) -> Any:
@@ -62,49 +71,98 @@ def _inside(held: Any) -> Any:
 
 def _builtin(walk: Walk, value: Any) -> Any:
     """A built-in function or method: of a module, or bound to a value."""
-    owner = value.__self__
-    if owner is None or isinstance(owner, types.ModuleType):
+    if _is_of_a_module(value):
         return by_name(walk, value)
-    return tagged("builtin", value.__qualname__, walk.walk(owner, Field(".__self__")))
+    return tagged("builtin", value.__qualname__, walk.walk(value.__self__, Field(".__self__")))
+
+
+def _is_of_a_module(builtin: Any) -> bool:
+    return builtin.__self__ is None or isinstance(builtin.__self__, types.ModuleType)
 
 
 def _function(walk: Walk, value: types.FunctionType) -> Any:
     """By name; local functions and lambdas, which share names, also by code and closure."""
     if "<" not in value.__qualname__:
         return _named_function(walk, value)
+    captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
+    return tagged("function", qualified_name(value), _code(value), captured, *_given(walk, value))
+
+
+def _code(function: types.FunctionType) -> str:
     from flowfn.identity.code.fingerprint import fingerprint
 
-    captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
-    positional = [_constant(walk, each) for each in value.__defaults__ or ()]
-    named = {name: _constant(walk, each) for name, each in (value.__kwdefaults__ or {}).items()}
-    attributes = {name: _constant(walk, each) for name, each in attributes_of_function(value)}
+    code = fingerprint(function)
+    return code.source or code.digest
+
+
+def _given(walk: Walk, function: types.FunctionType) -> list[Any]:
+    """The defaults and attributes that a function was given, and has from no other; nothing where there are none."""
+    positional = [_constant(walk, each) for each in function.__defaults__ or ()]
+    named = {name: _constant(walk, each) for name, each in (function.__kwdefaults__ or {}).items()}
+    attributes = {name: _constant(walk, each) for name, each in _attributes(function)}
     more = [attributes] if attributes else []
-    defaults = [[positional, named, *more]] if positional or named or attributes else []
-    code = fingerprint(value)
-    return tagged("function", qualified_name(value), code.source or code.digest, captured, *defaults)
+    return [[positional, named, *more]] if positional or named or attributes else []
+
+
+def _attributes(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The attributes of a function without those that `functools.wraps` copied from the one that it is around."""
+    wrapped = vars(function).get("__wrapped__")
+    copied = vars(wrapped) if type(wrapped) is types.FunctionType else {}
+    for name, value in attributes_of_function(function):
+        if name[1:] not in copied or copied[name[1:]] is not value:
+            yield name, value
 
 
 def _named_function(walk: Walk, value: types.FunctionType) -> Any:
-    """By name; what a decorator put around a method or an object, and gave its name, by that, and what shares the name
-    of another function by what the decorator was given, where that is told from others of its type."""
+    """By name; where that leads elsewhere, by what is inside it, the code that it has and what it was given, too."""
     wrapped = vars(value).get("__wrapped__", value)
-    is_around = type(wrapped) is not types.FunctionType and not walk.is_in(wrapped)
-    cells = [cell for cell in value.__closure__ or () if not _holds(cell, wrapped)]
-    if not is_around and (not cells or _has_its_name(value)):
+    if type(wrapped) is types.FunctionType and _has_its_name(value):
         return by_name(walk, value)
-    inner = walk.walk(wrapped, Field(".__wrapped__")) if is_around else by_name(walk, value)
-    given = []
-    for cell in cells:
-        weak, form = walk.weak, _captured(walk, cell)
-        given += [form] if walk.weak == weak else []
-        walk.weak = weak
-    return tagged("around", inner, *given) if is_around or given else inner
+    is_itself = wrapped is value or walk.is_in(wrapped)
+    inner = by_name(walk, value) if is_itself else walk.walk(wrapped, Field(".__wrapped__"))
+    told = [*_made_by(value), *_held(walk, value, wrapped), *_given(walk, value)]
+    return inner if is_itself and not told else tagged("around", inner, *told)
+
+
+def _made_by(function: types.FunctionType) -> list[str]:
+    """Whose code a function has: the name that the code was written under, if it isn't called that; or the code itself,
+    where others were written under it."""
+    written_as = name_of_code(function)
+    if written_as != qualified_name(function):
+        return [written_as]
+    return [_code(function)] if _shares_its_name(function) else []
+
+
+def _shares_its_name(function: types.FunctionType) -> bool:
+    """Whether others were written under a name that doesn't lead to it: a later one, or, if its module has nothing of
+    the name, who knows. One that came along by value has no module here."""
+    later = named(function.__module__, function.__qualname__)
+    if later is None:
+        return function.__globals__ is namespace_of(function.__module__)
+    return type(later) is types.FunctionType and name_of_code(later) == name_of_code(function)
+
+
+def _held(walk: Walk, function: types.FunctionType, wrapped: Any) -> list[Any]:
+    """What a function captured beside what it is around."""
+    return [_captured(walk, cell) for cell in function.__closure__ or () if not _holds(cell, wrapped)]
 
 
 def _has_its_name(function: types.FunctionType) -> bool:
-    """Whether its name leads to nothing but it and what is around it: nowhere, where it came along by value."""
+    """Whether its name leads to it, to what is around it, or to an object that has either, as a command does."""
     found = named(function.__module__, function.__qualname__)
-    return found is None or any(each is function for each in (found, *layers_of(definition_of(found))))
+    if found is None or found is function:
+        return found is function
+    roots = [found, *_functions_in(found)]
+    return any(each is function for root in roots for each in layers_of(definition_of(root)))
+
+
+def _functions_in(value: Any) -> list[Any]:
+    """The functions that an object has as attributes."""
+    try:
+        held = () if is_definition(value) else attributes_of(value).values()
+    except Exception:  # a proxy has nothing behind it now
+        return []
+    return [each for each in held if type(each) is types.FunctionType]
 
 
 def _holds(cell: types.CellType, value: Any) -> bool:
@@ -124,10 +182,10 @@ def _captured(walk: Walk, cell: types.CellType) -> Any:
 
 
 def _constant(walk: Walk, value: Any) -> Any:
-    """A constant that a local function was made with; what can change under it counts by type and what it was given."""
-    if type(value) in LEAVES or (type(value) is types.FunctionType and not walk.is_in(value)):
-        return walk.walk(value, Field("()"))
+    """A constant that a function was made with; what can change under it counts by type and what it was given."""
     kind = type(value)
+    if kind in LEAVES or (kind is types.FunctionType and not walk.is_in(value)):
+        return walk.walk(value, Field("()"))
     if isinstance(value, type) and class_made_with(value).all:
         return class_form(walk, value)
     if isinstance(value, types.FunctionType | type) or walk.is_in(value):  # one that calls itself, by name
@@ -137,12 +195,23 @@ def _constant(walk: Walk, value: Any) -> Any:
     if kind is partial:
         named = {name: _constant(walk, each) for name, each in value.keywords.items()}
         return tagged("partial", *(_constant(walk, each) for each in (value.func, *value.args)), named)
+    if CALLABLES.get(kind) is _builtin and not _is_of_a_module(value):
+        return tagged("builtin", value.__qualname__, _constant(walk, value.__self__))
     if wraps_a_function(kind) and not walk.is_in(wrapped := getattr(value, "__wrapped__", value)):
         is_bound = wrapped is not value and type(wrapped) is not types.FunctionType
         return _constant(walk, wrapped) if is_bound else walk.walk(value, Field("()"))
-    if is_constant(value):
+    if is_constant(value) or _stays_under_its_name(value):
         return walk.walk(value, Field("()"))
     return walk.by_type(value, is_part=True)
+
+
+def _stays_under_its_name(value: Any) -> bool:
+    """Whether it is what its name says, whoever holds it: a module, a logger, what a module has that can be called."""
+    return (
+        CALLABLES.get(type(value)) in (by_name, _builtin)
+        or isinstance(value, Logger)
+        or (callable(value) and has_its_name(value))
+    )
 
 
 def wraps_a_function(cls: type) -> bool:
