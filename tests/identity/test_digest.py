@@ -105,6 +105,18 @@ def plus(function: Any, by: Any) -> Any:
     return wrapper
 
 
+def counting(function: Any) -> Any:
+    calls = 0
+
+    @functools.wraps(function)
+    def wrapper(x: int) -> Any:
+        nonlocal calls
+        calls += 1
+        return function(x)
+
+    return wrapper
+
+
 def called_scaled(by: int) -> Any:
     def scaled(x: int, by: int = by) -> int:
         return x * by
@@ -740,6 +752,14 @@ class TestExact:
 
         assert of(Till().charge).exact != of(Till().refund).exact
         assert of(Till().charge).exact == of(Till().charge).exact
+
+    def test_what_a_decorated_function_sets_itself_is_its_state(self) -> None:
+        """It is the same argument after it was called, and can't be told from others that differ in this alone."""
+        counted, digests = counting(plain), set()
+        for _ in range(3):
+            digests.add(of(counted).exact)
+            counted(1)
+        assert (len(digests), bool(of(counted).weak)) == (1, True)
 
     @pytest.mark.parametrize(
         "value",

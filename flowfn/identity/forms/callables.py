@@ -13,6 +13,7 @@ from functools import partial
 from logging import Logger
 from typing import TYPE_CHECKING, Any
 
+from flowfn.identity.code.compiled import assigned_around
 from flowfn.identity.code.functions import attributes_of_function
 from flowfn.identity.code.unwrapping import definition_of, is_definition, layers_of
 from flowfn.identity.constant import is_constant
@@ -143,8 +144,12 @@ def _shares_its_name(function: types.FunctionType) -> bool:
 
 
 def _held(walk: Walk, function: types.FunctionType, wrapped: Any) -> list[Any]:
-    """What a function captured beside what it is around."""
-    return [_captured(walk, cell) for cell in function.__closure__ or () if not _holds(cell, wrapped)]
+    """What a function captured beside what it is around. A variable that it sets itself is its state, and nothing that
+    it was given: it counts as something of which only the type is known."""
+    own = assigned_around(function.__code__)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    given = [(name, cell) for name, cell in cells if not _holds(cell, wrapped)]
+    return [walk.by_type(function) if name in own else _captured(walk, cell) for name, cell in given]
 
 
 def _has_its_name(function: types.FunctionType) -> bool:
