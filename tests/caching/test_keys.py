@@ -614,6 +614,101 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
     assert (before != found_by((old, new))) == busts
 
 
+CONF = """
+import datetime, os, random, secrets, tempfile, time, uuid
+from pathlib import Path
+TOLD = {told}
+"""
+
+ORDERS = """
+import conf, datetime, os, random, secrets, tempfile, time, uuid
+from conf import TOLD as NAMED
+from dataclasses import dataclass, field
+from pathlib import Path
+from flowfn import CachePolicy, task
+
+TOLD = {told}
+
+@dataclass
+class Order:
+    made_with: list = field(default_factory={made_with})
+
+@task(cache_policy=CachePolicy())
+def price(x):
+    return Order()
+"""
+
+
+@pytest.fixture
+def found_of_orders(tmp_path: Path, run_python: Any) -> Callable[..., str]:
+    """The key that a process of its own finds, by how a class is made and what the environment says."""
+
+    def found(told: str, made_with: str = "lambda: [TOLD]", env: str = "") -> str:
+        (tmp_path / "app.py").write_text(ORDERS.format(told=told, made_with=made_with))
+        (tmp_path / "conf.py").write_text(CONF.format(told=told))
+        return str(run_python("-B", "-c", FIND, TOLD=env).stdout.strip())
+
+    return found
+
+
+@pytest.mark.parametrize(
+    "made_with", ["lambda: [NAMED]", "lambda: [conf.TOLD]", "[TOLD].copy", "(lambda: lambda: [TOLD])()"]
+)
+def test_what_a_class_is_made_with_counts_wherever_its_body_names_it(
+    found_of_orders: Callable[..., str], made_with: str
+) -> None:
+    """What an object holds is an input, though the line that gives it is the same."""
+    first, again, other = (found_of_orders("os.environ['TOLD']", made_with, env) for env in "112")
+    assert first.startswith("app.price:")
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("told", "values"),
+    [
+        ("os.environ['TOLD']", ["3f2a9c0de1b74c5f8a6b0c1d2e3f4a5b", "8a6b0c1d2e3f4a5b3f2a9c0de1b74c5f"]),
+        ("uuid.UUID(os.environ['TOLD'])", ["3f2a9c0de1b74c5f8a6b0c1d2e3f4a5b", "8a6b0c1d2e3f4a5b3f2a9c0de1b74c5f"]),
+        ("float(os.environ['TOLD'])", ["0.1234567890123456", "0.6543210987654321"]),
+        ("random.Random(os.environ['TOLD']).random()", ["1", "2"]),
+        ("datetime.datetime.now().year + int(os.environ['TOLD'])", ["1", "2"]),
+    ],
+    ids=["token", "uuid", "measure", "seed", "year"],
+)  # fmt: skip
+def test_a_value_that_looks_drawn_counts_where_the_line_does_not_draw_it(
+    found_of_orders: Callable[..., str], told: str, values: list[str]
+) -> None:
+    """A token of the environment is the same in each process that is given it."""
+    first, other = (found_of_orders(told, env=value) for value in values)
+    assert first.startswith("app.price:")
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("told", "made_with"),
+    [
+        ("time.time()", "lambda: [TOLD]"),
+        ("time.time()", "lambda: [NAMED]"),
+        ("time.perf_counter()", "lambda: [conf.TOLD]" ),
+        ("datetime.datetime.now()", "lambda: [TOLD]"),
+        ("uuid.uuid4()", "lambda: [TOLD]"),
+        ("f'run {uuid.uuid4().hex}'", "lambda: [TOLD]"),
+        ("random.random()", "lambda: [TOLD]"),
+        ("secrets.token_hex()", "lambda: [TOLD]"),
+        ("Path(tempfile.mkdtemp())", "lambda: [TOLD]"),
+        ("os.urandom(16)", "lambda: [TOLD]"),
+        ("object()", "lambda: [TOLD]"),
+    ],
+)  # fmt: skip
+def test_what_each_process_draws_for_a_class_counts_by_its_line(
+    found_of_orders: Callable[..., str], told: str, made_with: str
+) -> None:
+    """A class needn't use what it is made with: its tasks find what another process kept."""
+    before = found_of_orders(told, made_with)
+    assert before.startswith("app.price:")
+    assert before == found_of_orders(told, made_with)
+    assert before != found_of_orders(f"[{told}]", made_with)
+
+
 def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Callable[..., str]) -> None:
     """`from … import *` is followed as an import by name is, from module to module."""
     stars = [

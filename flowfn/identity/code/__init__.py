@@ -7,6 +7,7 @@ Rule: code is read, never called, and of libraries' code nothing counts.
 - `unwrapping`, `functions`, `classes`, `hints`: what is under wrappers, and what functions, classes and type hints are
   made of.
 - `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result
-  depends on, with `assigned`, the lines that make what can change in place, and `cells`, where a notebook has these.
+  depends on, with `assigned`, the lines that make what can change in place, `cells`, where a notebook has these, and
+  `drawn`, which of them give another value in each process.
   `lines`: where in it a call stands.
 """

@@ -21,7 +21,7 @@ from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
-__all__ = ["assignment"]
+__all__ = ["assignment", "lines"]
 
 _MOST_IMPORTS = 16
 """How often a name may be imported on, before it's a circle."""
@@ -33,23 +33,28 @@ _logger = logging.getLogger("flowfn")
 
 def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
     """The source of what a module of the project's assigns to a name in its namespace; None where that isn't known."""
-    found: list[str] = []
+    return "; ".join(text for _, text in lines(namespace, name)) or None
+
+
+def lines(namespace: Mapping[str, Any], name: str) -> list[tuple[Mapping[str, Any], str]]:
+    """Each piece of that source, with the namespace of the module in which it stands."""
+    found: list[tuple[Mapping[str, Any], str]] = []
     for _ in range(_MOST_IMPORTS):
         source = _source_of(namespace)
         if source is None:
             break
         if (text := source.assigned(name)) is not None:
             is_as_loaded = source.is_older or spells(text, namespace.get(name))
-            found.append(text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}")
+            found.append((namespace, text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}"))
             if source.makes(name):
                 break
         place = _imported(source, namespace, name)
         if place is None:
             if isinstance(source, Cells) and not found:
-                found.append(_unknown(namespace, name))
+                found.append((namespace, _unknown(namespace, name)))
             break
         namespace, name = place
-    return "; ".join(found) or None
+    return found
 
 
 def _imported(

@@ -4,9 +4,9 @@ Rule: its code, that of the project's functions, tasks and classes that it names
 in a container, and the constants that all of these name: values of closures, globals and class attributes that cannot
 change in place, and of what libraries have the name, as `from math import floor` may become `from math import ceil`.
 A value that can (a list, a connection) doesn't count itself, but by the line of its module that makes it (`assigned`);
-and a name that the code itself assigns doesn't: a counter is no input. What a class's body names counts by its line
-too, as a class may be made with what nobody uses. They `hold` as long as the names mean the same objects; until then
-nothing need be read again.
+and a name that the code itself assigns doesn't: a counter is no input. Of what a class's body names a time or a random
+value counts by its line too (`drawn`), as a class may be made with what nobody uses. They `hold` as long as the names
+mean the same objects; until then nothing need be read again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 from flowfn.identity.code.assigned import assignment
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import steps_of
+from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
 from flowfn.identity.code.unwrapping import attribute
@@ -102,11 +103,12 @@ class Dependencies:
     def _count_named(self, scope: Any, chain: tuple[str, ...], of: str, *, by_class: bool) -> None:
         """Count what a dotted name means where `of` has it: the value, or else the line that makes it.
 
-        Of a class the line comes first, for what it is made with needn't be used: `BEGAN = time()` is one text always.
+        A class needn't use what it is made with: of what is another value in each process the line is enough there.
         """
         name, found, holder = ".".join(chain), scope.resolve(chain), scope.holder(chain[0])
         made_at = _global(scope, chain, holder)
-        if by_class and is_constant(found) and self._count_source(name, made_at, of):
+        if by_class and made_at is not None and is_constant(found) and is_drawn(found, *made_at):
+            self._count_source(name, made_at, of)
             return
         is_root = len(chain) == 1 and holder is not None
         if not self._count(name, found, is_root, of) and not _counts_itself(found):
