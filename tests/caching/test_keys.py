@@ -1317,6 +1317,21 @@ def test_a_helper_that_remembers_is_the_same_once_it_does() -> None:
     assert Dependencies(priced).digest == before
 
 
+@pytest.mark.parametrize("given", ["'first'", "['first']"], ids=["constant", "list"])
+def test_what_a_helper_that_sets_it_was_given_counts_by_the_line(
+    found_by: Callable[..., str], given: str
+) -> None:
+    """Of a variable that it sets itself nobody knows what it was at first but the line that makes the helper."""
+    maker = (
+        "def made(left):\n    def helper(x):\n        nonlocal left\n        left = left\n"
+        f"        return left\n    return helper\nown = made({given})\n"
+    )
+    edits = ("own = Rate(7)\n", maker), ("own.value", "own(x)")
+    before = found_by(*edits)
+    assert before == found_by(*edits)
+    assert before != found_by(*edits, ("first", "other"))
+
+
 def _traced(lock: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)

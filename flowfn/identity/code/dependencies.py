@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from operator import is_
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from flowfn.identity.code.assigned import assignment
 from flowfn.identity.code.classes import fields_of, members_of
-from flowfn.identity.code.compiled import steps_of
+from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
@@ -160,19 +160,14 @@ def _shown(text: str, counted: bytes) -> str:
 
 
 def _counts_itself(value: Any) -> bool:
-    """Whether it counts by code of its own, and its options count for nothing: not a function that another one made,
-    if that gave it what can't count itself, and isn't the function's own to change."""
+    """Whether it counts by code of its own, and its options count for nothing: not a function that another one made, if
+    that gave it what can't count itself, or what it has changed since."""
     if type(value) is FunctionType:
-        own = _set_in(value.__code__)
-        cells = zip(value.__closure__ or (), value.__code__.co_freevars, strict=True)
-        return all(map(_counts, _contents([(cell, name) for cell, name in cells if name not in own])))
+        is_changed = not assigned_around(value.__code__).isdisjoint(value.__code__.co_freevars)
+        return not is_changed and all(
+            map(_counts, _contents([(cell, "") for cell in value.__closure__ or ()]))
+        )
     return isinstance(value, _CODE) or attribute(value, "__flowfn__") is not None
-
-
-@lru_cache(maxsize=1024)
-def _set_in(code: CodeType) -> frozenset[str]:
-    """The variables of its maker's that a function sets anew."""
-    return frozenset(step.argval for step in steps_of(code) if step.opname in ("STORE_DEREF", "DELETE_DEREF"))
 
 
 def _counts(value: Any) -> bool:
