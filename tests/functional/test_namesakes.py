@@ -99,6 +99,30 @@ def limited(n: int) -> Any:
     return scaled
 
 
+def same(x: int) -> int:
+    return x
+
+
+def decorated(n: int) -> Any:
+    @wraps(same)
+    def scaled(x: int) -> int:
+        return same(x) * n
+
+    return scaled
+
+
+def twice_decorated(n: int) -> Any:
+    return wraps(same)(noted(decorated(n)))
+
+
+def named_by_hand(n: int) -> Any:
+    def scaled(x: int) -> int:
+        return x * n
+
+    scaled.__qualname__ = scaled.__name__
+    return scaled
+
+
 class Service:
     """Is given an object."""
 
@@ -338,6 +362,11 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "cached function": lambda n: lru_cache(times(n)),
     "attribute": limited,
     "captured attribute": lambda n: calling(limited(n)),
+    **{each.__name__: each for each in (decorated, twice_decorated, named_by_hand)},
+    "captured decorator's": lambda n: calling(decorated(n)),
+    "captured twice decorated": lambda n: calling(twice_decorated(n)),
+    "captured named by hand": lambda n: calling(named_by_hand(n)),
+    "object that was given a decorator's": lambda n: Strategy(decorated(n)).by,
     "object that was given one": lambda n: Service(Scale(n)).by,
     "object that was given a function": lambda n: Strategy(BY_CLASS[n]().__call__).by,
     "object that was given a lambda": lambda n: Strategy(BY_CODE[n]).by,

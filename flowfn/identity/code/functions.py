@@ -8,7 +8,19 @@ from functools import lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any
 
-__all__ = ["attributes_of_function", "default_values", "function_of", "is_local", "is_special", "values_of"]
+from flowfn.identity.code.unwrapping import definition_of, is_definition, layers_of
+from flowfn.identity.forms.attributes import attributes_of
+from flowfn.identity.names import named
+
+__all__ = [
+    "attributes_of_function",
+    "default_values",
+    "function_of",
+    "goes_by_its_name",
+    "is_local",
+    "is_special",
+    "values_of",
+]
 
 
 def function_of(function: Any) -> FunctionType | None:
@@ -28,6 +40,24 @@ def is_local(function: Any) -> bool:
     """Whether it is a lambda or was made inside another function, so that others may share its name."""
     target = function_of(function)
     return target is not None and "<" in target.__qualname__
+
+
+def goes_by_its_name(function: FunctionType) -> bool:
+    """Whether its name leads to it, to what is around it, or to an object that has either, as a command does."""
+    found = named(function.__module__, function.__qualname__)
+    if found is None or found is function:
+        return found is function
+    roots = [found, *_functions_in(found)]
+    return any(each is function for root in roots for each in layers_of(definition_of(root)))
+
+
+def _functions_in(value: Any) -> list[Any]:
+    """The functions that an object has as attributes."""
+    try:
+        held = () if is_definition(value) else attributes_of(value).values()
+    except Exception:  # a proxy has nothing behind it now
+        return []
+    return [each for each in held if type(each) is FunctionType]
 
 
 def values_of(function: FunctionType) -> Iterator[tuple[str, Any]]:

@@ -14,10 +14,8 @@ from logging import Logger
 from typing import TYPE_CHECKING, Any
 
 from flowfn.identity.code.compiled import assigned_around
-from flowfn.identity.code.functions import attributes_of_function
-from flowfn.identity.code.unwrapping import definition_of, is_definition, layers_of
+from flowfn.identity.code.functions import attributes_of_function, goes_by_its_name
 from flowfn.identity.constant import is_constant
-from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
@@ -56,7 +54,7 @@ def _bound(walk: Walk, method: Any) -> Any:
     no class has, and that was bound to its object by hand, as a function."""
     function, owner = method.__func__, method.__self__
     name = qualified_name(function)
-    if type(function) is not types.FunctionType or walk.is_in(function) or _has_its_name(function):
+    if type(function) is not types.FunctionType or walk.is_in(function) or goes_by_its_name(function):
         return name
     bases = (owner if isinstance(owner, type) else type(owner)).__mro__
     held_as = {held for base in bases for held, each in vars(base).items() if _inside(each) is function}
@@ -117,7 +115,7 @@ def _attributes(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 def _named_function(walk: Walk, value: types.FunctionType) -> Any:
     """By name; where that leads elsewhere, by what is inside it, the code that it has and what it was given, too."""
     wrapped = vars(value).get("__wrapped__", value)
-    if type(wrapped) is types.FunctionType and _has_its_name(value):
+    if type(wrapped) is types.FunctionType and goes_by_its_name(value):
         return by_name(walk, value)
     is_itself = wrapped is value or walk.is_in(wrapped)
     inner = by_name(walk, value) if is_itself else walk.walk(wrapped, Field(".__wrapped__"))
@@ -150,24 +148,6 @@ def _held(walk: Walk, function: types.FunctionType, wrapped: Any) -> list[Any]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     given = [(name, cell) for name, cell in cells if not _holds(cell, wrapped)]
     return [walk.by_type(function) if name in own else _captured(walk, cell) for name, cell in given]
-
-
-def _has_its_name(function: types.FunctionType) -> bool:
-    """Whether its name leads to it, to what is around it, or to an object that has either, as a command does."""
-    found = named(function.__module__, function.__qualname__)
-    if found is None or found is function:
-        return found is function
-    roots = [found, *_functions_in(found)]
-    return any(each is function for root in roots for each in layers_of(definition_of(root)))
-
-
-def _functions_in(value: Any) -> list[Any]:
-    """The functions that an object has as attributes."""
-    try:
-        held = () if is_definition(value) else attributes_of(value).values()
-    except Exception:  # a proxy has nothing behind it now
-        return []
-    return [each for each in held if type(each) is types.FunctionType]
 
 
 def _holds(cell: types.CellType, value: Any) -> bool:

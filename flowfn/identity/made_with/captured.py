@@ -25,12 +25,19 @@ from flowfn.identity.code.classes import (
     members_of,
     methods_of_body,
 )
+from flowfn.identity.code.compiled import assigned_around
 from flowfn.identity.code.fingerprint import fingerprint
-from flowfn.identity.code.functions import attributes_of_function, function_of, is_local, values_of
+from flowfn.identity.code.functions import (
+    attributes_of_function,
+    function_of,
+    goes_by_its_name,
+    is_local,
+    values_of,
+)
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.given import given_by
-from flowfn.identity.names import qualified_name
+from flowfn.identity.names import name_of_code, qualified_name
 
 __all__ = [
     "captured",
@@ -150,9 +157,7 @@ class _Look:
             counts = self._contents or kind is frozenset
             return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
         if kind is FunctionType:
-            held = self.by_name(dict(_held_by(value))) if is_local(value) else {}
-            if value.__name__ == "<lambda>" and self._code:
-                held = {**held, "code": fingerprint(value).source}
+            held = self._told_of(value)
             return {qualified_name(value): held} if held else qualified_name(value)
         if kind is MethodType:
             return {qualified_name(value.__func__): self.at(value.__self__)}
@@ -165,6 +170,18 @@ class _Look:
         if type(wrapped) in (FunctionType, MethodType, partial):  # a task, a workflow, what a cache is around
             return self.at(wrapped)
         return self._at_object(value)
+
+    def _told_of(self, function: FunctionType) -> dict[str, Any]:
+        """What tells a function from others of its name: nothing of one to which the name leads."""
+        if is_local(function):
+            held = self.by_name(dict(_held_by(function)))
+            is_told_by_code = self._code and function.__name__ == "<lambda>"
+            return {**held, "code": fingerprint(function).source} if is_told_by_code else held
+        if goes_by_its_name(function):
+            return {}
+        state, written_as = assigned_around(function.__code__), name_of_code(function)
+        held = self.by_name({name: value for name, value in _held_by(function) if name not in state})
+        return held if written_as == qualified_name(function) else {**held, "written as": written_as}
 
     def by_name(self, values: Mapping[Any, Any]) -> dict[str, Any]:
         return {_key(key): self.at(item) for key, item in tuple(values.items())}
