@@ -6,13 +6,12 @@ A worker thread and an asyncio task each see the frame of the task that their us
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from contextvars import Context, ContextVar
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ReferenceType, ref
 
-from flowfn.errors import RECORDED_AS
-from flowfn.python.event_loop import whereabouts
 from flowfn.python.forking import after_fork
+from flowfn.python.handling import Handler, handler_here
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,47 +37,14 @@ class World(Protocol):
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)
 current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=None)
 
-met_error: ContextVar[tuple[Any, tuple[Any, ...]] | None] = ContextVar("flowfn.met", default=None)
-"""Where code was given the error of a call last (`whereabouts`), and what is noted on that (`RECORDED_AS`): a thread or
-a branch that is begun to act on it has a copy of the context."""
+met_by: ContextVar[tuple[ReferenceType[Frame], Handler] | None] = ContextVar("flowfn.met", default=None)
+"""The frame whose code was given the error of a call last, and where that runs. In a copy of the context runs what that
+code has begun; see `hosts/makers.py`."""
 
 
-def meet(noted: tuple[Any, ...]) -> None:
-    """Code is given the error of a call."""
-    met_error.set((whereabouts(), noted))
-
-
-def met_elsewhere() -> tuple[Any, ...]:
-    """What is noted on an error that other code met, in a copy of whose context this runs; told once. The code that met
-    it asks when it handles none any more, and forgets it."""
-    met = met_error.get()
-    if met is None:
-        return ()
-    met_error.set(None)
-    return () if met[0] == whereabouts() else met[1]
-
-
-def hand_over(handled: BaseException | None, context: Context) -> None:
-    """Have code that is begun in a context act on the error that its maker handles, if any, by what it calls, and on no
-    other one."""
-    if handled is not None:
-        context.run(met_error.set, (None, _noted_on(handled)))
-    elif met_error in context:
-        context.run(met_error.set, None)
-
-
-def _noted_on(error: BaseException) -> tuple[Any, ...]:
-    """What is noted on an error, and on those that it contains and came from."""
-    waiting, seen, found = [error], set[int](), list[Any]()
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            with suppress(Exception):  # its class lets nobody look
-                found += vars(each).get(RECORDED_AS, ())
-            inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
-            waiting += [one for one in (each.__cause__, each.__context__, *inner) if one is not None]
-    return tuple(found)
+def meet(frame: Frame) -> None:
+    """Code of a frame is given the error of a call."""
+    met_by.set((ref(frame), handler_here()))
 
 
 under_way: list[Definition] = []

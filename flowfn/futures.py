@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from flowfn.context import current_frame, meet, site_of
 from flowfn.engine.drive import drive
-from flowfn.errors import RECORDED_AS, Suspended
+from flowfn.errors import Suspended
 from flowfn.python.unlocked import FINISHED, UnlockedFuture
 
 R = TypeVar("R")
@@ -331,15 +331,14 @@ def _items(result: Any) -> Iterable[Any]:
 
 def _tell(error: BaseException) -> None:
     """Tell the frame of the code that looks at a suspended task's result, and the context of code that is given an
-    error."""
+    error whose it is."""
     frame = current_frame.get()
     if frame is None:
         return
     if isinstance(error, Suspended):
         frame.tell()
     else:
-        with suppress(Exception):  # its class lets nobody look
-            meet(vars(error).get(RECORDED_AS, ()))
+        meet(frame)
 
 
 @contextmanager

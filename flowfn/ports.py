@@ -378,6 +378,12 @@ class Host(Protocol):
     def branch_began(self, frame: Any) -> Any:
         """The Python frames of what began the current branch, and of what waits for it; nothing for the first."""
 
+    def handed(self, frame: Any) -> frozenset[tuple[str, str]]:
+        """The failed calls, by namespace and id, whose errors were handled where a frame's current branch was made."""
+
+    def handled_by_maker(self, frame: Any) -> BaseException | None:
+        """The error that code handles, at this moment, which has begun the thread or the asyncio task that runs."""
+
     def is_cancelled(self, frame: Any) -> bool:
         """Whether somebody has cancelled what runs a frame's code since that began."""
 

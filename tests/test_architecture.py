@@ -59,8 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {
         "flowfn.errors",
-        "flowfn.python.event_loop",
         "flowfn.python.forking",
+        "flowfn.python.handling",
         "flowfn.definition",
         "flowfn.engine.calls.frame",
         "flowfn.runtime",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -28,13 +29,15 @@ from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.left_behind import LeftBehind
+from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.moment import MOMENT, ending, stand_still
-from flowfn.hosts.numbering import TaskCounter, branch_began, branch_number
+from flowfn.hosts.numbering import TaskCounter, branch_began, branch_in_context, branch_number, handed
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import needed_loop
+from flowfn.python.handling import part_from
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -275,6 +278,12 @@ class LoopHost:
     def branch_began(self, frame: Frame) -> list[FrameType]:
         return branch_began(frame)
 
+    def handed(self, frame: Frame) -> frozenset[tuple[str, str]]:
+        return handed(frame)
+
+    def handled_by_maker(self, frame: Frame) -> BaseException | None:
+        return handled_by_maker(frame, branch_in_context(frame, self.thread))
+
     def is_cancelled(self, frame: Frame) -> bool:
         me = asyncio.current_task(self.loop)
         return me is not None and me.cancelling() > frame.cancelled
@@ -459,12 +468,16 @@ def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:
 
 async def _settle(future: Future[Any], job: Job) -> None:
     """Run a taken job to its end in this task; a cancellation of the task cancels the future."""
+    around = sys.exc_info()[1]
     try:
         value = await job()
     except asyncio.CancelledError:
         future.abandon()
         raise
     except BaseException as error:
+        part_from(error, around)
         future.set_exception(error)
     else:
         future.set_result(value)
+    finally:
+        del around  # the error's traceback names this frame

@@ -35,12 +35,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from flowfn.context import current_frame, hand_over
+from flowfn.context import current_frame, met_by
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.glance import is_ordinary_text
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import running_loop
+from flowfn.python.handling import Handler
 
 if TYPE_CHECKING:
     from dis import Instruction
@@ -74,6 +75,8 @@ class _Place:
         self.numbers = numbers
         self.number = number
         self.task: ReferenceType[Task] | None = None
+        self.handed = numbers.frame.handled_calls()
+        """The failed calls, by namespace and id, whose errors were handled where it was made."""
         self.within = numbers.here() if number is None else 0
 
     def told(self) -> int:
@@ -124,7 +127,8 @@ class TaskCounter:
             options["context"] = context = copy_context()
         with suppress(RuntimeError):  # it is entered, as its maker runs in the same
             context.run(_place.set, place)
-            hand_over(sys.exc_info()[1], context)
+            if met_by in context:
+                context.run(met_by.set, None)
         numbers.starting.append(number)
         try:
             task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
@@ -228,7 +232,7 @@ class Numbers:
         """Of tasks that `asyncio.wait_for` has made: who waits."""
         self.starting: list[int | None] = []
         """Those of tasks that are being made; None of one that isn't counted."""
-        self._frame = frame
+        self.frame = frame
         self._made: Counter[tuple[int, str]] = Counter()
         """How many tasks each branch has made, by the library's coroutine that they run."""
         self._thread = get_ident()
@@ -242,7 +246,7 @@ class Numbers:
 
     def here(self) -> int:
         """The number of the branch that is running: 0 for what calls the frame's code."""
-        task = branch_of(self._frame)
+        task = branch_of(self.frame)
         if task is None:
             return 0
         number = self.given.get(task)
@@ -292,7 +296,7 @@ class Numbers:
     @cached_property
     def _recorded(self) -> dict[int, int]:
         """The recorded branches that are told by what they were given, by either part."""
-        known = [each for each in self._frame.run.ledger.branches(self._frame.scope) if each >= _GIVEN]
+        known = [each for each in self.frame.run.ledger.branches(self.frame.scope) if each >= _GIVEN]
         return {part: number for number in reversed(known) for part in _parts(number)}
 
     def _next(self, coro: Any) -> int:
@@ -327,10 +331,27 @@ def branch_number(frame: Frame) -> int:
     which it was given."""
     if branch_of(frame) is not None:
         return numbers_of(frame).here()
+    place = _place_in(frame)
+    return 0 if place is None or running_loop() is not None else place.told()
+
+
+def handed(frame: Frame) -> frozenset[tuple[str, str]]:
+    """The failed calls whose errors were handled where the current branch of a frame's code was made."""
+    place = _place_in(frame)
+    return frozenset() if place is None else place.handed
+
+
+def branch_in_context(frame: Frame, thread: int) -> Handler:
+    """The branch of a frame's code in whose context, or a copy, this runs; `thread` is the loop's."""
+    place = _place_in(frame)
+    if place is not None:
+        return Handler(thread, place.task)
+    return Handler(thread, None if frame.home is None else ref(frame.home))
+
+
+def _place_in(frame: Frame) -> _Place | None:
     place = _place.get()
-    if place is None or place.numbers is not frame.numbers or running_loop() is not None:
-        return 0
-    return place.told()
+    return place if place is not None and place.numbers is frame.numbers else None
 
 
 def branch_began(frame: Frame) -> list[FrameType]:

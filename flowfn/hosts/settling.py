@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError
 from contextvars import copy_context
+from sys import exc_info
 from typing import Any
 
 from flowfn.engine.drive import LEFT, drive
 from flowfn.errors import Stopped
 from flowfn.futures import Future, Job
+from flowfn.python.handling import part_from
 from flowfn.python.unlocked import UnlockedFuture
 
 Drive = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -34,6 +36,7 @@ def settle_all(futures: Iterable[Future[Any]]) -> None:
 
 
 def _settle_here(future: Future[Any], job: Job, drive: Drive) -> None:
+    around = exc_info()[1]
     try:
         value = drive(job())
     except Stopped:
@@ -41,11 +44,14 @@ def _settle_here(future: Future[Any], job: Job, drive: Drive) -> None:
         future.abandon()
     except BaseException as error:
         future.context = None
+        part_from(error, around)
         future.set_exception(error)
     else:
         if value is not LEFT:
             future.context = None  # what the job left there may lead back to the future
             future.set_result(value)
+    finally:
+        del around  # the error's traceback names this frame
 
 
 def wait_until_done(future: Future[Any]) -> None:

@@ -24,12 +24,14 @@ from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.fresh_stack import drive_on_thread
 from flowfn.hosts.ids import new_id
+from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.pace import Pace
 from flowfn.hosts.pipelining import LastCommit, Pipeline
 from flowfn.hosts.settling import settle, settle_all, wait_until_done
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.watch import Watch
 from flowfn.hosts.workers import run_soon
+from flowfn.python.handling import Handler
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -293,6 +295,14 @@ class ThreadHost:
         """See `branch`."""
         return ()
 
+    def handed(self, frame: Any) -> frozenset[tuple[str, str]]:
+        """See `branch`."""
+        return frozenset()
+
+    def handled_by_maker(self, frame: Frame) -> BaseException | None:
+        """What the code handles that has begun the thread which runs, or the event loop on it."""
+        return handled_by_maker(frame, Handler(frame.home))
+
     def is_cancelled(self, frame: Any) -> bool:
         """Nobody can stop a thread."""
         return False
@@ -314,6 +324,8 @@ class ThreadHost:
         Raises:
             RuntimeError: it raised `StopIteration`, which no coroutine can, and so nobody who runs it.
         """
+        if (frame := current_frame.get()) is not None:
+            frame.home = threading.get_ident()
         try:
             if timeout is None:
                 return function(*args, **kwargs)
@@ -338,10 +350,12 @@ class ThreadHost:
         kwargs: dict[str, Any],
     ) -> Any:
         future: Future[Any] = Future()
-        context = copy_context()
+        frame, context = current_frame.get(), copy_context()
         ended = threading.Event()
 
         def call() -> None:
+            if frame is not None:
+                frame.home = threading.get_ident()
             try:
                 future.set_result(context.run(function, *args, **kwargs))
             except BaseException as error:

@@ -6,11 +6,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Task
 
 
 def running_loop() -> AbstractEventLoop | None:
@@ -25,10 +24,11 @@ def running_loop() -> AbstractEventLoop | None:
     return loop
 
 
-def whereabouts() -> tuple[int, int]:
-    """Which thread, and which asyncio task on it, runs the code that asks."""
+def current_task() -> Task[Any] | None:
+    """The asyncio task that runs the code that asks; None where none does."""
     loop = running_loop()
-    return get_ident(), id(None if loop is None else sys.modules["asyncio"].current_task(loop))
+    task: Task[Any] | None = None if loop is None else sys.modules["asyncio"].current_task(loop)
+    return task
 
 
 _held_up: Counter[int] = Counter()

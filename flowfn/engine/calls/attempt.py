@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from functools import partial
 from inspect import Signature
+from sys import exc_info
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame, under_way
@@ -240,7 +241,7 @@ async def _once(frame: Frame, host: Host) -> Any:
     value = None
     if frame.slots is not None:
         await frame.enter(host)
-    token = current_frame.set(frame)
+    token, frame.around = current_frame.set(frame), exc_info()[1]
     is_workflow = definition.is_workflow and call.run.journal is not None
     if is_workflow:
         under_way.append(definition)
@@ -260,6 +261,7 @@ async def _once(frame: Frame, host: Host) -> Any:
         error = raised
     finally:
         current_frame.reset(token)
+        frame.around = None
         if is_workflow:
             under_way.remove(definition)
         if frame.slots is not None:

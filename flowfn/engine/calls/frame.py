@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.calls.injection import runtime_of
 from flowfn.engine.calls.once import once
 from flowfn.engine.questions.interrupts import Question, ask, ask_together
+from flowfn.engine.replay.failing import handled_calls
 from flowfn.errors import Cancelled, RunClosed, Suspended
 from flowfn.futures import Future
 from flowfn.runtime import Runtime
@@ -28,7 +29,9 @@ class Frame:
     """What the running code is part of: its run, its scope, its open calls and its questions."""
 
     __slots__ = (
+        "__weakref__",
         "_runtime",
+        "around",
         "attempt",
         "began",
         "call",
@@ -84,7 +87,9 @@ class Frame:
         self.caller: Caller | None = None
         """Tells its calls of functions that share a name from each other; None until it makes one."""
         self.home: Any = None
-        """What its code runs in, on an event loop: the branch of number 0."""
+        """What its code runs in: a thread, or on an event loop the asyncio task that is the branch of number 0."""
+        self.around: BaseException | None = None
+        """What is handled by code that waits for it, and so runs it in place: that is no error of its own code."""
         self.cancelled = 0
         """How often what runs its code, on an event loop, had been cancelled before, and gone on."""
         self.numbers: Any = None
@@ -212,6 +217,10 @@ class Frame:
         calls it."""
         definition = self.call.definition
         return self.run.host_of(definition).branch_began(self) if definition.is_async else ()
+
+    def handled_calls(self) -> frozenset[tuple[str, str]]:
+        """The failed calls on whose errors its code acts by what it calls or begins; see `engine/replay/failing.py`."""
+        return handled_calls(self)
 
     # -- its place under `max_concurrency` -------------------------------------------------------
 

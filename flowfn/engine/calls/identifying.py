@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from sys import exc_info
 from typing import TYPE_CHECKING
 
-from flowfn.context import met_error
 from flowfn.engine.ids import call_id
 from flowfn.engine.replay.failing import act_on_errors
 from flowfn.engine.replay.namesakes import Caller, Claimant
@@ -75,8 +73,8 @@ def next_identity(
     frame.steps += 1
     branch, ledger = frame.branch(), frame.run.ledger
     journal = frame.run.journal
-    if journal is not None and not own and (met_error.get() or exc_info()[1] is not None):
-        act_on_errors(journal)
+    if journal is not None and journal.unhandled and not own:
+        act_on_errors(frame)
     if of is not None:
         return _identity_of(of, frame, name, digest, branch)
     if frame.numbers is not None and ledger.records and (record := _recorded(frame, name, digest, branch)):

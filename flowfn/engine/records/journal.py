@@ -81,8 +81,8 @@ class Journal:
         self._keeps_deltas = saver.keeps_deltas
         self.ends: Callable[[Exception], None] = _nobody
         """Told of what ends the run, since the journal can't be relied on any more."""
-        self.acted_on: set[tuple[str, str]] = set()
-        """The calls, by namespace and id, after whose errors the code that was given them has called something else."""
+        self.unhandled: set[tuple[str, str]] = set()
+        """The failed calls, by namespace and id, on whose errors no code has acted."""
         self.released = False
         """Whether the lease went back with a commit."""
         self.known_questions: frozenset[str] | None = None

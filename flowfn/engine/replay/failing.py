@@ -2,21 +2,20 @@
 
 So do those whose errors nobody had looked at by then.
 
-Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. What
-ended the run are the calls whose error it is, contains or came from. An error may also have been raised while another
-was handled: that counts as where it came from if its own call was made under that one's, and if no task was called
-while it was handled, as then it was acted on.
+Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. Code acts
+on an error by calling a task while it handles that, or one that it came from, or by having a branch or a thread do so.
+What ended the run are the calls whose error it is, contains or came from; those that were acted on only where it was
+raised again, or another one `from` it, by the code that called it or in what it called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from itertools import chain
 from sys import exc_info
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.context import met_elsewhere
 from flowfn.engine.records.record import one_row
 from flowfn.errors import RECORDED_AS
 from flowfn.ports import WriteRow, Writes
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 Place = tuple[str, str]
 """A call of a run: its namespace and its id."""
+
+Source = tuple[BaseException, tuple["Recorded", ...]]
+"""An error of calls, and what is noted on it."""
 
 
 class Recorded(NamedTuple):
@@ -51,7 +53,7 @@ def note(error: Exception, call: Call, order: int, *, is_new: bool = False) -> N
     place, checkpoint = (call.run.namespace, call.task), call.run.checkpoint.id
     told = _told(error, journal) if is_new else ()
     recorded = Recorded(_run_of(journal), place, checkpoint, tuple(_around(call)), order, told)
-    journal.acted_on.discard(place)
+    journal.unhandled.add(place)
     vars(error)[RECORDED_AS] = (*_notes(error, journal), recorded)
 
 
@@ -74,34 +76,51 @@ def _told(error: Exception, journal: Journal) -> tuple[Any, ...]:
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
-def act_on_errors(journal: Journal) -> None:
-    """Note that code calls something while it handles an error, or in a thread or a branch that has its context."""
-    error, run = exc_info()[1], _run_of(journal)
-    if error is not None:
-        journal.acted_on.update([each.place for each in _causes(journal, error, journal.acted_on)])
-    else:
-        journal.acted_on.update(each.place for each in met_elsewhere() if each.run == run)
+def act_on_errors(frame: Frame) -> None:
+    """Note that code calls something while it handles an error, or in a thread or a branch that was made then."""
+    journal = frame.run.journal
+    assert journal is not None
+    journal.unhandled.difference_update(handled_calls(frame))
 
 
-def failed_rows(journal: Journal, error: BaseException, acted_on: Set[Place]) -> list[Writes]:
-    """The rows that say of recorded calls that their errors ended the run, or an attempt."""
-    return [
-        Writes(recorded.place[0], recorded.checkpoint, [_row(journal, recorded)])
-        for recorded in _causes(journal, error, acted_on)
-    ]
+def handled_calls(frame: Frame) -> frozenset[Place]:
+    """The failed calls on whose errors a frame's code acts by what it calls or begins."""
+    journal = frame.run.journal
+    if journal is None or not journal.unhandled:
+        return frozenset()
+    host = frame.run.host_of(frame.call.definition)
+    handled = [error for error in (exc_info()[1], host.handled_by_maker(frame)) if error is not None]
+    found = (
+        note.place for error in handled for note in _calls(_sources(journal, error, but_for=frame.around))
+    )
+    return host.handed(frame) | {*found}
+
+
+def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
+    """The rows that say of recorded calls that their errors ended the run."""
+    return _rows(journal, _calls(_sources(journal, error, journal.unhandled)))
 
 
 def tell_what_stays(journal: Journal, error: BaseException) -> None:
     """Note on an error of the code's own that a call which failed won't run again, as it was acted on: who resumes the
     run would else wonder why it ends in the same way, whatever was repaired."""
-    ended = {id(each) for each, _ in _sources(journal, error, journal.acted_on)}
-    for each, _ in _sources(journal, error, frozenset()):
-        if id(each) not in ended:
-            with suppress(Exception):  # its class lets nobody change it
-                error.add_note(
-                    f"{type(each).__name__} was handled by calling a task, and stays part of the run: what raised it "
-                    "doesn't run again. To have it run again, raise your own error `from` it"
-                )
+    ended = {id(each) for each, _ in _sources(journal, error, journal.unhandled)}
+    others = [source for source in _sources(journal, error) if id(source[0]) not in ended]
+    stays = [(each, notes) for each, notes in others if _is_acted_on(notes, journal.unhandled)]
+    places = {note.place for note in _calls(stays)}
+    for each, notes in stays:
+        if any(places.isdisjoint(note.around) for note in notes):  # else a call around it stays, and is told
+            _add_note(
+                error,
+                f"{type(each).__name__} was handled by calling a task, and stays part of the run: what raised it "
+                "doesn't run again. To have it run again, raise your own error `from` it",
+            )
+
+
+def _add_note(error: BaseException, text: str) -> None:
+    with suppress(Exception):  # its class lets nobody change it
+        if text not in getattr(error, "__notes__", ()):  # one that is raised by several runs
+            error.add_note(text)
 
 
 async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
@@ -110,9 +129,10 @@ async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
     journal = frame.run.journal
     if journal is None:
         return
-    failed = failed_rows(journal, failure, frozenset())
-    if failed or frame.failures:
-        await journal.write(host, [*failed, *journal.riders()])
+    place = frame.run.namespace, frame.call.task
+    under = [each for each in _calls(_sources(journal, failure)) if place in each.around]
+    if under or frame.failures:
+        await journal.write(host, [*_rows(journal, under), *journal.riders()])
 
 
 def ride_unseen(frame: Frame) -> None:
@@ -133,28 +153,38 @@ def _row(journal: Journal, recorded: Recorded) -> WriteRow:
     return one_row(recorded.place[1], FAILED, journal.serde.dumps(recorded.order))
 
 
-def _causes(journal: Journal, error: BaseException, acted_on: Set[Place]) -> Iterator[Recorded]:
-    """The calls whose error it is, contains or came from."""
-    return chain.from_iterable(notes for _, notes in _sources(journal, error, acted_on))
+def _rows(journal: Journal, calls: Iterable[Recorded]) -> list[Writes]:
+    return [Writes(each.place[0], each.checkpoint, [_row(journal, each)]) for each in calls]
+
+
+def _calls(sources: Iterable[Source]) -> Iterator[Recorded]:
+    return chain.from_iterable(notes for _, notes in sources)
 
 
 def _sources(
-    journal: Journal, error: BaseException, acted_on: Set[Place]
-) -> Iterator[tuple[BaseException, tuple[Recorded, ...]]]:
-    """The errors of calls that it is, contains or came from, each with what is noted on it; what was acted on isn't
-    what another error came from."""
-    seen: set[int] = set()
+    journal: Journal,
+    error: BaseException,
+    unhandled: Set[Place] | None = None,
+    *,
+    but_for: BaseException | None = None,
+) -> Iterator[Source]:
+    """The errors of calls that it is, contains or came from, each with what is noted on it.
+
+    With `unhandled` it came from no error of which two are true: it was handled when the other was raised, and not
+    named; that one is a call's, which it isn't from; and it was acted on.
+    """
+    seen = {id(but_for)}
     waiting: list[_From] = [_From(error, None, is_beside=False)]
     while waiting:
         each, under, is_beside = waiting.pop()
         if id(each) in seen:
             continue
-        seen.add(id(each))
         notes = _notes(each, journal)
-        if notes and under is not None and not any(under in note.around for note in notes):
-            continue
-        if is_beside and notes and {note.place for note in notes} <= acted_on:
-            continue
+        if notes and unhandled is not None:
+            is_given = under is not None and not any(under in note.around for note in notes)
+            if is_beside + is_given + _is_acted_on(notes, unhandled) >= 2:
+                continue
+        seen.add(id(each))
         if notes:
             yield each, notes
         under = notes[-1].place if notes else under
@@ -162,6 +192,10 @@ def _sources(
         found = [_From(each.__context__, under, is_beside=True)]
         found += [_From(other, under, is_beside) for other in (*reversed(inner), each.__cause__)]
         waiting += [one for one in found if one.error is not None]
+
+
+def _is_acted_on(notes: Iterable[Recorded], unhandled: Set[Place]) -> bool:
+    return unhandled.isdisjoint(note.place for note in notes)
 
 
 class _From(NamedTuple):

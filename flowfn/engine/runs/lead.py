@@ -178,7 +178,7 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
     items: list[CheckpointRow | Writes] = [
         *journal.riders(),
         _error_row(run, journal, error),
-        *failed_rows(journal, error, journal.acted_on),
+        *failed_rows(journal, error),
         *journal.report_rows(run.root.counted_report(), run.checkpoint.id),
     ]
     _in_order(run)
