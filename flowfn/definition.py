@@ -1,6 +1,7 @@
 """What is known of a decorated function before it is called.
 
-Rule: whatever a call would find out by looking at the function is found out once, here.
+Rule: whatever a call would find out by looking at the function is found out once, here; what its code is, once more
+in each run, as that may change in the middle of a process.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from flowfn.identity.names import qualified_name
 from flowfn.options import check_option
 from flowfn.parameters import INJECTED, Parameters
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
-from flowfn.python.cached_property import cached_property
+from flowfn.python.cached_property import cached_property, renewed_property
 from flowfn.python.parametrised import note
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Definition:
         inside a run, where it is `held`."""
         return self.told if self.made else b""
 
-    @cached_property
+    @renewed_property
     def maker(self) -> Maker:
         """What tells it from others of its name."""
         return Maker(self.code, self.captured)
@@ -214,7 +215,7 @@ class Definition:
 
     # -- its code -------------------------------------------------------------------------------
 
-    @cached_property
+    @renewed_property
     def code(self) -> str:
         """The version that the author gave it, or the fingerprint of its code: 16 hex digits."""
         if self.version is not None:
@@ -224,14 +225,14 @@ class Definition:
         digest: str = fingerprint(self.author_function).digest[:16]
         return digest
 
-    @cached_property
+    @renewed_property
     def body(self) -> CodeType | None:
         """The code of the function as its author wrote it, under all its wrappers."""
         from flowfn.identity.code.lines import body_of
 
         return body_of(self.author_function)
 
-    @cached_property
+    @renewed_property
     def lines(self) -> frozenset[bytes]:
         """The lines of the project's code that it leads to, as `identity/code/lines.py` tells them."""
         from flowfn.identity.code.lines import lines_of
@@ -248,7 +249,7 @@ class Definition:
             known = self.__dict__["_dependencies"] = Dependencies(self.author_function)
         return known
 
-    @cached_property
+    @renewed_property
     def version_key(self) -> str:
         """What the source of this version is kept under."""
         return version_key(self.qualified, self.code)

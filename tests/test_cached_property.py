@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from weakref import ref
 
-from flowfn.python.cached_property import cached_property
+from flowfn.python.cached_property import cached_property, renew, renewed_property
 
 
 class Slow:
@@ -41,3 +42,35 @@ def test_of_the_class_it_is_itself() -> None:
     """With the docstring of what it calls."""
     assert isinstance(Slow.value, cached_property)
     assert Slow.value.__doc__ == "What was worked out."
+
+
+class Counting:
+    """Says how often it was asked."""
+
+    times = 0
+
+    @renewed_property
+    def value(self) -> int:
+        """How often it was worked out."""
+        self.times += 1
+        return self.times
+
+
+def test_a_renewed_one_is_worked_out_again_when_told() -> None:
+    """Of all objects, and when it is asked for only."""
+    first, second = Counting(), Counting()
+    assert [first.value, first.value, second.value] == [1, 1, 1]
+    renew()
+    renew()
+    assert [first.value, first.value, second.value] == [2, 2, 2]
+
+
+def test_a_renewed_one_holds_no_object() -> None:
+    """An object that was asked is let go, and nothing is left of it."""
+    counting = Counting()
+    assert (counting.value, len(Counting.value.asked) > 0) == (1, True)
+    renew()
+    assert counting.value == 2
+    gone = ref(counting)
+    del counting
+    assert (gone(), Counting.value.asked) == (None, set())

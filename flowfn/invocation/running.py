@@ -25,6 +25,7 @@ from flowfn.invocation.reading import waits_for_itself
 from flowfn.logs import logger
 from flowfn.options import check_option
 from flowfn.ports import Host, Saver, configurable_here
+from flowfn.python.cached_property import renew
 from flowfn.python.event_loop import held_up, running_loop
 from flowfn.python.traceback import trimmed
 from flowfn.serde import DEFAULT
@@ -71,6 +72,7 @@ async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     """Decide what the call is, take the lease, and lead the run; whatever fails on the way, the lease is given back."""
     is_root = current_frame.get() is None  # else the hosts are those of the run around it
     if is_root:
+        renew()
         hosts.own.began()
     try:
         return await _prepared(setup, order, hosts)

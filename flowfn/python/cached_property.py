@@ -8,7 +8,9 @@ since Python 3.12 each gets its own.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
+from weakref import ReferenceType, ref
 
 T = TypeVar("T")
 
@@ -27,3 +29,41 @@ class cached_property(functools.cached_property[T]):
             return self
         found: T = instance.__dict__.setdefault(str(self.attrname), self.func(instance))
         return found
+
+
+class renewed_property(cached_property[T]):
+    """One that is worked out again when it is asked for after `renew()`."""
+
+    def __init__(self, func: Callable[[Any], T]) -> None:
+        super().__init__(func)
+        self.asked: set[ReferenceType[Any]] = set()
+        """The objects that know it."""
+        _renewed.append(self)
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | T:
+        if instance is None:
+            return self
+        self.asked.add(ref(instance, self.asked.discard))
+        found: T = instance.__dict__.setdefault(str(self.attrname), self.func(instance))
+        return found
+
+
+_renewed: list[renewed_property[Any]] = []
+
+
+def renew() -> None:
+    """Have each `renewed_property` looked at again: what nobody has asked for since the last time costs nothing."""
+    for each in _renewed:
+        while each.asked:
+            try:
+                instance = each.asked.pop()()
+            except KeyError:  # another thread has done so
+                break
+            if instance is not None:
+                instance.__dict__.pop(each.attrname, None)

@@ -288,6 +288,24 @@ def test_an_edit_behind_a_name_busts(module: Any, old: str, new: str) -> None:
     assert _key(module(LEDGER).post, 5) == _key(before.post, 5) != _key(after.post, 5)
 
 
+@pytest.mark.parametrize("held", ["post", "size", "Handler", "doubled"])
+def test_code_that_is_edited_in_place_busts(module: Any, held: str) -> None:
+    """IPython's autoreload gives old functions the code of new ones; all names mean the same objects as before."""
+    made, new = module(LEDGER), {"__name__": "ledger"}
+    exec("def sent(self, x): return x * 210\ndef size(x): return 1\ndef post(x): return 2", new)
+    exec("def doubled(method): return lambda self, x: method(self, x) * 3", new)
+    changed = {
+        "post": (made.post.func, new["post"]),
+        "size": (made.size.__wrapped__, new["size"]),
+        "Handler": (made.Handler.sent, new["sent"]),
+        "doubled": (made.Rates.of, new["doubled"](None)),  # type: ignore[operator]
+    }
+    before = _key(made.post, 5)
+    old, edited = changed[held]
+    old.__code__ = edited.__code__
+    assert _key(made.post, 5) != before
+
+
 SHELF = """
 from __future__ import annotations
 

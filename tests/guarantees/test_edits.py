@@ -365,6 +365,43 @@ def test_an_edited_task_runs_anew_where_it_says_so(edited: Edited) -> None:
     assert kinds(after.report) == ["rerun", "rerun"]
 
 
+def test_a_helper_that_is_edited_while_the_process_runs_is_seen(sqlite_saver: Saver) -> None:
+    """G9: a notebook's cell that is run again changes the code of the tasks whose cells aren't; so does a reload."""
+    space: dict[str, Any] = {"__name__": "notebook", "saver": sqlite_saver}
+    exec(NOTEBOOK, space)
+    flow = space["flow"].thread("t")
+    assert flow.invoke("a")["__interrupt__"]
+    exec("def helper(url): return f'other {url}'", space)
+    assert (flow.resume("yes"), space["ran"]) == (["R(a)", "other a"], ["kept", "rerun", "rerun"])
+    assert kinds(flow.report) == ["code", "rerun"]
+
+
+NOTEBOOK = """
+from flowfn import entrypoint, interrupt, task
+
+ran = []
+
+def helper(url):
+    return f"R({url})"
+
+@task
+def kept(url):
+    ran.append("kept")
+    return helper(url)
+
+@task(on_code_change="rerun")
+def rerun(url):
+    ran.append("rerun")
+    return helper(url)
+
+@entrypoint(checkpointer=saver)
+def flow(url):
+    found = [kept(url).result(), rerun(url).result()]
+    interrupt("go on?")
+    return found
+"""
+
+
 def test_what_an_edited_task_came_to_anew_is_kept(edited: Edited) -> None:
     """G1, G9: what ran anew is a record of the new code: it doesn't run at each resume from then on."""
     asking = "pages = [fetch(url).result() for url in ['a', 'b']]\ninterrupt('?')\ndie()\nreturn pages"

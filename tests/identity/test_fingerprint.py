@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.util
 import itertools
 import linecache
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -572,3 +574,121 @@ class TestCallables:
                 return Endless()
 
         assert fingerprint(Endless()).source is None  # type: ignore[arg-type]
+
+
+PROCESS = """
+import flowfn
+
+counter = 0
+held = None
+
+class Rate:
+    base = 2
+    @staticmethod
+    def of(x):
+        return Rate.base * x
+    def kept(self, x):
+        return x
+
+def helper(x):
+    return x * 2
+
+def wrapper(function):
+    import functools
+    @functools.wraps(function)
+    def inner(x):
+        return function(x)
+    return inner
+
+@wrapper
+def wrapped(x):
+    return x * 3
+
+def first():
+    global held
+    held = held or helper
+    return held
+
+def work(x):
+    first()
+    return helper(x) + Rate.of(x) + wrapped(x) + counter + later(x)
+"""
+
+
+def _of(text: str) -> Any:
+    space: dict[str, Any] = {"__name__": "app"}
+    exec(text, space)
+    return space["made"]
+
+
+def _swapped(function: Any) -> None:
+    """Give a function other code, as IPython's autoreload does on an edit of its module."""
+    function.__code__ = _of("def made(x): return x * 10").__code__
+
+
+def _again(module: Any, name: str) -> None:
+    """Define a function again, as a notebook's cell does that is run again, and `importlib.reload`."""
+    setattr(module, name, _of("def made(x): return x * 10"))
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "its own code": lambda app: _swapped(app.work),
+    "a helper's code": lambda app: _swapped(app.helper),
+    "a helper": lambda app: _again(app, "helper"),
+    "a helper that comes later": lambda app: _again(app, "later"),
+    "what a decorator is around": lambda app: _swapped(app.wrapped.__wrapped__),
+    "a method's code": lambda app: _swapped(app.Rate.of),
+    "a method": lambda app: setattr(app.Rate, "of", staticmethod(_of("def made(x): return x"))),
+    "another method": lambda app: setattr(app.Rate, "more", _of("def made(self): return 1")),
+    "a class": lambda app: setattr(app, "Rate", type("Rate", (), {"of": lambda x: x, "__module__": "app"})),
+}
+
+
+class TestOneProcess:
+    """What is remembered holds while the code is what it was."""
+
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_it_is_taken_anew_where_code_changed(self, project: Project, change: str) -> None:
+        """A cell that is run again, a reload and autoreload change code in the middle of a process."""
+        app = project(PROCESS)
+        before = fingerprint(app.work)
+        CHANGES[change](app)
+        assert fingerprint(app.work) is not before
+
+    @pytest.mark.parametrize(
+        "change", ["its own code", "a helper's code", "a helper", "a helper that comes later"]
+    )
+    def test_changed_code_has_another_digest(self, project: Project, change: str) -> None:
+        """So that `on_code_change` and the keys of caches see it."""
+        app = project(PROCESS)
+        before = fingerprint(app.work).digest
+        CHANGES[change](app)
+        assert fingerprint(app.work).digest != before
+
+    def test_it_is_taken_once_where_values_change(self, project: Project) -> None:
+        """A counter is no code, and a name that the code gives another function itself is its own business."""
+        app = project(PROCESS)
+        before = fingerprint(app.work)
+        app.counter += 1
+        app.first()
+        app.Rate().kept(1)
+        assert app.held is app.helper
+        assert fingerprint(app.work) is before
+
+    def test_a_function_that_names_itself_is_let_go(self) -> None:
+        """What is remembered of a function doesn't hold it."""
+
+        def made() -> Any:
+            class Held:
+                def again(self) -> Any:
+                    return Held, count
+
+            def count(number: int) -> Any:
+                return count(number - 1) if number else Held
+
+            fingerprint(count), fingerprint(Held)
+            return weakref.ref(count), weakref.ref(Held)
+
+        found = made()
+        gc.collect()
+        assert [each() for each in found] == [None, None]

@@ -5,8 +5,8 @@ in a container, and the constants that all of these name: values of closures, gl
 change in place, and of what libraries have the name, as `from math import floor` may become `from math import ceil`.
 A value that can (a list, a connection) doesn't count itself, but by the line of its module that makes it (`assigned`);
 and a name that the code itself assigns doesn't: a counter is no input. Of what a class's body names a time or a random
-value counts by its line too (`drawn`), as a class may be made with what nobody uses. They `hold` as long as the names
-mean the same objects; until then nothing need be read again.
+value counts by its line alone (`drawn`), as a class may be made with what nobody uses. They `hold` as long as the names
+mean the same objects, and these have the code that they had; until then nothing need be read again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
+from flowfn.identity.code.seen import Seen
 from flowfn.identity.code.unwrapping import attribute
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
@@ -69,6 +70,7 @@ class Dependencies:
                 self._count_members(each, stored)
         self._places = list(self._at.values())
         self._seen = list(_contents(self._places))
+        self._code = Seen(walk.units)
         text = b"\0".join([code.encode(), *sorted(self._digests)])
         self.digest = sha256(text).hexdigest()[:32]
 
@@ -80,8 +82,8 @@ class Dependencies:
 
     @property
     def hold(self) -> bool:
-        """Whether every name still means the object that was looked at."""
-        return all(map(is_, _contents(self._places), self._seen))
+        """Whether every name still means the object that was looked at, and that has the code that it had."""
+        return all(map(is_, _contents(self._places), self._seen)) and self._code.holds
 
     def _look(
         self, function: Any, scopes: Iterable[_Named], assigned: set[tuple[int, str]], stored: set[str]

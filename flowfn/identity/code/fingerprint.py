@@ -10,22 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from hashlib import sha256
 from threading import RLock
-from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.classes import is_made_of_fields, methods_of_body
 from flowfn.identity.code.compiled import locals_of
 from flowfn.identity.code.hints import parts_of
+from flowfn.identity.code.seen import Seen
 from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
     functions_of,
     is_definition,
     layers_of,
+    may_define,
     unwrapped,
 )
 from flowfn.identity.forms.attributes import attributes_of
@@ -66,21 +67,22 @@ class Fingerprint(NamedTuple):
 _MAX_HELD = 1000
 """In a container that is looked through for functions: what holds more holds data."""
 
-_known: WeakKeyDictionary[Any, Fingerprint] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Any, tuple[Fingerprint, Seen]] = WeakKeyDictionary()
 _lock = let_go_by_fork(RLock())
 
 
 def fingerprint(function: Callable[..., Any]) -> Fingerprint:
-    """The fingerprint of any callable, computed once per function. Never raises."""
+    """The fingerprint of any callable, computed once per function as long as its code is what it was. Never raises."""
     root = definition_of(function)
     if not is_definition(root):
         return Fingerprint(_digest([qualified_name(root)]), None, ())
     known = _known.get(root)
-    if known is None:
+    if known is None or not known[1].holds:
         with _lock:
-            known = _known.get(root) or _compute(root)
-            _known[root] = known
-    return known
+            known = _known.get(root)
+            if known is None or not known[1].holds:  # another thread may have looked meanwhile
+                known = _known[root] = _compute(root)
+    return known[0]
 
 
 def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
@@ -105,7 +107,7 @@ def reached(function: Callable[..., Any]) -> frozenset[Any]:
 
 def is_project_code(value: Any) -> bool:
     """Whether a value is a function of the project's, or wraps one."""
-    if not _may_define(value):
+    if not may_define(value):
         return False
     function = unwrapped(value)
     return type(function) is FunctionType and is_own(function)
@@ -124,7 +126,7 @@ def _is_opaque(value: Any) -> bool:
     return attribute(value, "__flowfn__") in ("task", "workflow")
 
 
-def _compute(root: Any) -> Fingerprint:
+def _compute(root: Any) -> tuple[Fingerprint, Seen]:
     *wrappers, innermost = layers = list(layers_of(root))
     walk = _Walk()
     walk.add(innermost)
@@ -135,7 +137,8 @@ def _compute(root: Any) -> Fingerprint:
     source = unit.text if unit is not None and unit.is_source else None
     helpers = {qualified_name(each) for each in walk.units if each not in layers}
     names = tuple(sorted(helpers | walk.opaque))
-    return Fingerprint(walk.digest(layers), source, names, walk.texts(layers))
+    found = Fingerprint(walk.digest(layers), source, names, walk.texts(layers))
+    return found, Seen([*walk.units, *layers], walk.scopes, walk.bodies)
 
 
 _MAPPINGS = (dict, MappingProxyType)
@@ -183,7 +186,7 @@ class _Walk:
                 self.follow(each)
         elif _is_opaque(value) and not self._enters(value):
             self.opaque.add(qualified_name(value))
-        elif _may_define(value):
+        elif may_define(value):
             self._look_into_registry(value)
             definition = definition_of(value)
             if is_definition(definition) and is_own(definition):
@@ -217,7 +220,7 @@ class _Walk:
                 waiting.extend(parts)
                 for one in parts:
                     self.follow(one)
-            if not (_may_define(each) or isinstance(each, ModuleType) or _is_opaque(each)):
+            if not (may_define(each) or isinstance(each, ModuleType) or _is_opaque(each)):
                 self.follow(type(each))
                 if self._opens and callable(each):
                     self._look_into_decorator(each)
@@ -246,7 +249,7 @@ class _Walk:
         """Note the functions that an object which can be called was given when it was made: a decorator's, say."""
         how = given_by(type(value)).how
         for name, held in attributes_of(value).items():
-            if _may_define(held) and how(name) == "given":
+            if may_define(held) and how(name) == "given":
                 self.follow(held)
 
     def _look_into_registry(self, value: Any) -> None:
@@ -327,15 +330,6 @@ class _Walk:
                     yield from (each for each in found if not is_made_of_fields(base, name, each))
 
 
-def _may_define(value: Any) -> bool:
-    """Whether a value is code. An instance is a value, even if it can be called."""
-    return (
-        type(value) in (FunctionType, MethodType, staticmethod, classmethod)
-        or isinstance(value, type | partial)
-        or attribute(value, "__wrapped__") is not None
-    )
-
-
 class _Body:
     """Where the body of a class finds the values of its names: in its module."""
 
@@ -365,6 +359,10 @@ class _Scope(_Body):
         self._locals = locals_of(code)
         self._self = code.co_varnames[0] if code.co_argcount else None
         self._owner = (owner or self._class_of(function.__qualname__)) if self._self else None
+
+    def is_local(self, name: str) -> bool:
+        """Whether it is a variable of the function's own."""
+        return name in self._locals
 
     def _class_of(self, qualname: str) -> Any:
         """The class whose body defines the function, where the module still shows it."""

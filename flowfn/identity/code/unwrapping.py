@@ -17,6 +17,7 @@ __all__ = [
     "functions_of",
     "is_definition",
     "layers_of",
+    "may_define",
     "unwrapped",
 ]
 
@@ -59,6 +60,15 @@ def definition_of(function: Any) -> Any:
 def is_definition(value: Any) -> bool:
     """Whether it is a function or a class itself, and no proxy that says so."""
     return type(value) is FunctionType or issubclass(type(value), type)
+
+
+def may_define(value: Any) -> bool:
+    """Whether a value is code. An instance is a value, even if it can be called."""
+    return (
+        type(value) in (FunctionType, MethodType, staticmethod, classmethod)
+        or isinstance(value, type | partial)
+        or attribute(value, "__wrapped__") is not None
+    )
 
 
 def _inner(function: Any) -> Any:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, ref
 
 from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.made_with.captured import kept_attributes
-from flowfn.python.cached_property import cached_property
+from flowfn.python.cached_property import renewed_property
 
 __all__ = ["Maker", "Namesake", "Namesakes", "join", "named_like", "part", "told_by"]
 
@@ -57,7 +57,7 @@ class Namesake:
             return False
         return is_local(own) or own.__code__ == target.__code__
 
-    @cached_property
+    @renewed_property
     def maker(self) -> Maker:
         """What tells it from the others."""
         from flowfn.identity.code.fingerprint import fingerprint
