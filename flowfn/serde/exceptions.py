@@ -4,6 +4,7 @@ Rule: recording a failure never fails. An argument or attribute that cannot be s
 its repr, and an exception whose type is not there when it is read becomes a `RecordedError`. Showing one never fails.
 An exception that is another's argument or attribute, such as the `reason` of a `URLError`, is stored without causes
 and traceback: those of a chain lead through the same few exceptions, and would be there once per way.
+One that holds itself in an attribute, or in lists and dicts there, as Django's `ValidationError` does, does so again.
 Neither `__init__` nor `__new__` of a class written in Python runs; the C base's do, which is how
 `errno` or `value` come back.
 """
@@ -29,9 +30,13 @@ _FRAMES = 32
 """Of a traceback, so many at each end are kept."""
 _LONGEST_TEXT = 100_000
 """Characters: what an error says is kept beside its arguments, and of 200 MB of bytes it would be 800 MB more."""
+_DEEPEST = 8
+"""Lists and dicts in each other through which an exception that holds itself is looked for."""
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _NATIVE_ATTRIBUTES = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
 
+Path = list[Any]
+"""Where an exception holds itself: the attribute, and then indexes and keys."""
 Chain = frozenset[int]
 """The ids of the exceptions that one belongs to."""
 Pack = Callable[[Any, Chain], Any]
@@ -42,6 +47,7 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
     """The array of an exception; `whole` is with what it came from."""
     chain = chain | {id(error)}
     shown: dict[int, str] = {}  # what stands for a part that can't be stored, by its id
+    held: list[Path] = []
 
     def part(value: Any) -> Any:
         if type(value) in _SCALARS:
@@ -51,6 +57,20 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
         except Exception:
             return shown.setdefault(id(value), _safely(repr, value))
 
+    def attribute(name: str, value: Any) -> Any:
+        if type(value) not in (list, dict, type(error)):
+            return part(value)
+        try:
+            return pack(value, chain)
+        except Exception:
+            rest, paths = _without(value, error)
+            known = {*shown}
+            stored = part(rest if paths else value)
+            if shown.keys() == known:
+                held.extend([name, *path] for path in paths)
+                return stored
+            return shown.setdefault(id(value), _safely(repr, value))
+
     def linked(other: BaseException | None) -> Any:
         if other is None or id(other) in chain or len(chain) >= _LONGEST_CHAIN:
             return None
@@ -58,7 +78,7 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
 
     args, attributes = _arguments(error), _attributes(error, whole=whole)
     parts = [part(arg) for arg in args]
-    more = {name: part(item) for name, item in attributes.items()}
+    more = {name: attribute(name, item) for name, item in attributes.items()}
     kept = [shown.get(id(arg), arg) for arg in args]
     mute = _is_mute(error, kept, {name: shown.get(id(item), item) for name, item in attributes.items()})
     return [
@@ -71,8 +91,25 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
         linked(error.__cause__) if whole else None,
         linked(error.__context__) if whole and not error.__suppress_context__ else None,
         error.__suppress_context__,
-        *([True] if mute else []),
+        *([mute, held] if held else [True] if mute else []),
     ]
+
+
+def _without(value: Any, error: BaseException, deepest: int = _DEEPEST) -> tuple[Any, list[Path]]:
+    """A value without an exception that is in it, and where that was; the very value if it is nowhere."""
+    if value is error:
+        return None, [[]]
+    if type(value) not in (list, dict) or not deepest:
+        return value, []
+    items = list(value.items() if type(value) is dict else enumerate(value))
+    found = [(key, *_without(item, error, deepest - 1)) for key, item in items if type(key) in (str, int)]
+    paths = [[key, *path] for key, _, inside in found for path in inside]
+    if not paths:
+        return value, []
+    rest = value.copy()
+    for key, item, _ in found:
+        rest[key] = item
+    return rest, paths
 
 
 def _told(error: BaseException, args: Sequence[Any]) -> BaseException:
@@ -150,13 +187,26 @@ def is_exception(cls: type) -> bool:
 
 
 def _build(items: list[Any], names: Names) -> BaseException:
-    _, name, text, args, members, attributes, cause, context, suppress, *mute = items
-    error = _instance(name, text, args, members, names, mute=bool(mute))
+    _, name, text, args, members, attributes, cause, context, suppress, *more = items
+    error = _instance(name, text, args, members, names, mute=bool(more and more[0]))
+    for path in more[1] if len(more) > 1 else ():
+        _put(error, attributes, path)
     _dress(error, attributes)
     _set(error, "__cause__", cause)
     _set(error, "__context__", context)
     _set(error, "__suppress_context__", bool(suppress))
     return error
+
+
+def _put(error: BaseException, attributes: Any, path: Path) -> None:
+    """Have an exception hold itself, where it did."""
+    *outer, last = path
+    holder = attributes
+    for key in outer:
+        holder = holder[key]
+    if type(holder) not in (list, dict) or holder[last] is not None:
+        raise CorruptDataError("A stored exception holds itself where there is no place for it")
+    holder[last] = error
 
 
 def _dress(error: BaseException, attributes: Any) -> None:

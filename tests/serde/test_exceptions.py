@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from flowfn.errors import RecordedError
+from flowfn.identity.digest import exact
 from flowfn.serde import DEFAULT, Serde
 from flowfn.serde.invalid import arguments, build
 
@@ -224,6 +225,27 @@ def test_exceptions_in_each_others_attributes_are_recorded() -> None:
     first.inner, second.inner = [second], {"first": first}
     actual = _again(first)
     assert actual.inner[0].inner == repr({"first": first})
+
+
+def test_an_exception_that_holds_itself_does_so_again() -> None:
+    """Django's `ValidationError` says what it has to by a list of errors, of which it is one, as are those in it."""
+    error, inner = Wrapped(None), Wrapped(None)
+    inner.inner = [inner]
+    error.inner = {"all": [error, inner, "more"]}
+    error.me = error  # type: ignore[attr-defined]
+    actual = _again(error)
+    itself, other, more = actual.inner["all"]
+    assert itself is actual is actual.me
+    assert (other.inner[0] is other, more) == (True, "more")
+    assert exact({"error": actual}).exact == exact({"error": error}).exact
+
+
+def test_an_exception_that_holds_itself_beside_what_cannot_be_stored_is_recorded() -> None:
+    """Recording a failure must not fail: the attribute is its repr, as of others."""
+    error = Wrapped(None)
+    error.inner = [error, threading.Lock()]
+    expected = repr(error.inner)
+    assert _again(error).inner == expected
 
 
 def _even(value: int) -> int:
