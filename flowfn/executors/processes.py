@@ -91,8 +91,11 @@ class ProcessExecutor(Executor):
     ) -> Future[T]:
         import cloudpickle
 
+        from flowfn.executors.script import script_sent_along
+
         future: Future[T] = Future()
-        body = cloudpickle.dumps((fn, args, kwargs))
+        with script_sent_along():
+            body = cloudpickle.dumps((fn, args, kwargs))
         with self._lock:
             if self._closed:
                 raise RuntimeError("the executor has been shut down")

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import shipped
 from flowfn.errors import RECORDED_AS, SerializationError, UnshippableError
+from flowfn.executors.script import script_sent_along
+from flowfn.python.script import MAIN
 from flowfn.serde import DEFAULT, Serde
 from flowfn.serde.exceptions import made_of
 from flowfn.serde.names import receiver
@@ -59,7 +61,8 @@ def pack(
 
 def _pickled(value: Any) -> bytes:
     held = BytesIO()
-    _pickler()(held).dump(value)
+    with script_sent_along():
+        _pickler()(held).dump(value)
     return held.getvalue()
 
 
@@ -162,7 +165,7 @@ def _address(function: Callable[..., Any]) -> _Address | None:
     import cloudpickle
 
     module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if not module or not qualname or module == "__main__":
+    if not module or not qualname or module in MAIN:
         return None
     along = cloudpickle.list_registry_pickle_by_value()
     if any(module == name or module.startswith(f"{name}.") for name in along):

@@ -167,6 +167,55 @@ def test_workers_die_with_their_parent(tmp_path: Path, installed: Path) -> None:
     assert parent.communicate()[0] == ""  # the pipe ends when the worker has ended too
 
 
+SPAWNING = """
+import multiprocessing, sys
+from dataclasses import dataclass
+from flowfn import entrypoint, task
+from flowfn.executors import ProcessExecutor
+
+@dataclass
+class Square:
+    of: int
+    size: int
+
+def squared(number):
+    return number * number
+
+@task
+def square(number: int) -> Square:
+    return Square(number, squared(number))
+
+@entrypoint
+def squares(numbers):
+    return [each.result() for each in square.map(numbers)]
+
+def run(_):
+    with ProcessExecutor(1) as executor:
+        found = squares.with_executor(executor)([2, 3])
+        return [type(each) is Square for each in found], found[1].size, executor.submit(squared, 4).result()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print(pool.map(run, [None]))
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_a_script_s_tasks_travel_from_a_process_that_it_began(
+    tmp_path: Path, installed: Path, method: str
+) -> None:
+    """In a spawned one the script is `__mp_main__`, and of that name the worker has another module."""
+    (tmp_path / "shapes.py").write_text(SPAWNING)
+    done = subprocess.run(
+        [sys.executable, "shapes.py", method],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("[([True, True], 9, 16)]\n", "")
+
+
 @pytest.mark.parametrize("count", [0, -1])
 def test_no_workers(count: int) -> None:
     """An executor without workers would never do anything."""
