@@ -4,7 +4,8 @@
 watched, gone back in and forked.
 """
 
-import flowfn.python.ending  # noqa: F401 - before the program can register handlers of its own
+import flowfn.python.ending  # before the program can register handlers of its own
+import flowfn.python.lazy
 from flowfn.caching.memory import MemoryCache
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import (
@@ -58,6 +59,8 @@ from flowfn.runtime import Runtime, StreamWriter, current, get_config, get_store
 from flowfn.thread import Thread
 from flowfn.values import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot
 from flowfn.workflow import Workflow
+
+flowfn.python.lazy.lend(__name__, ("drawing", "encryption", "executors", "serde", "stores", "testing"))
 
 __version__ = "0.1.0"
 

@@ -300,7 +300,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
-    | {"flowfn.doubt", "flowfn.python.ending", "flowfn.policies", "flowfn.futures", "flowfn.caching"},
+    | {"flowfn.doubt", "flowfn.python.ending", "flowfn.python.lazy", "flowfn.policies", "flowfn.futures"}
+    | {"flowfn.caching"},
 }
 EXACT = {"flowfn"}
 """Rows, and permissions, that don't speak for what is below them."""

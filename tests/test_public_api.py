@@ -3,6 +3,7 @@
 import ast
 import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,6 +165,13 @@ def test_every_public_name_is_there(package: str) -> None:
     module = importlib.import_module(package)
     assert [name for name in PUBLIC[package] if not hasattr(module, name)] == []
     assert set(PUBLIC[package]) <= set(dir(module))
+
+
+@pytest.mark.parametrize("package", ["flowfn.serde", *(each for each in PUBLIC if "flowfn." in each)])
+def test_a_public_package_is_an_attribute(run_python: Any, package: str) -> None:
+    """After `import flowfn` alone: messages say what to write by the full name, as in `flowfn.serde.allow(Order)`."""
+    code = f"import flowfn, sys\nprint('flowfn.serde' in sys.modules, {package}.__name__, hasattr(flowfn, 'tsak'))"
+    assert run_python("-c", code).stdout.split() == ["False", package, "False"]
 
 
 @pytest.mark.parametrize("package", PUBLIC)

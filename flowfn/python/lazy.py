@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazily"]
+__all__ = ["lazily", "lend"]
 
 
 def lazily(
@@ -27,3 +27,12 @@ def lazily(
         return value
 
     return get, lambda: sorted({*names, *homes, *modules})
+
+
+def lend(package: str, modules: Collection[str]) -> None:
+    """Have these modules be attributes of a package before anybody has imported them. Its own code says nothing of it:
+    to a type checker a `__getattr__` there means that there is every name.
+    """
+    vars(sys.modules[package]).update(
+        zip(("__getattr__", "__dir__"), lazily(package, {}, modules), strict=True)
+    )
