@@ -14,6 +14,7 @@ from typing import Any
 from flowfn.described import body_of
 from flowfn.engine.ids import node_scope
 from flowfn.engine.records.ledger import Ledger
+from flowfn.identity.names import qualified_name
 from flowfn.logs import logger
 from flowfn.ports import Deserializer, Loaded
 from flowfn.pregel import ways
@@ -55,6 +56,30 @@ def has_called(ledger: Ledger, name: str) -> bool:
     """Whether recorded calls were made by the node of that name itself."""
     scope = node_scope((PULL, name))
     return any(record.info is not None and record.info.scope == scope for record in ledger.records.values())
+
+
+def place_of(program: Program) -> str:
+    """The module, and the class in it, of an entrypoint's function."""
+    (node,) = program.nodes.values()
+    definition: Any = node.run
+    return qualified_name(definition.author_function).rpartition(".")[0]
+
+
+def calls_elsewhere(ledger: Ledger, program: Program, was_named: str | None) -> set[str]:
+    """What the calls that an entrypoint's function made go by, if none of them is of a function beside it.
+
+    `was_named`: what the function was called when it made them, if that was another name.
+    """
+    scopes = {node_scope((PULL, was_named or name)) for name in program.nodes}
+    beside, found = f"{place_of(program)}.", set[str]()
+    for record in ledger.records.values():
+        info = record.info
+        if info is None or info.scope not in scopes or "." not in (name := info.qualified):
+            continue
+        if name.startswith(beside):
+            return set()
+        found.add(name)
+    return found
 
 
 def forget_ways(checkpoint: Checkpoint, program: Program) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from flowfn.engine.ids import call_id
 from flowfn.engine.replay.causes import Cause, cause_of
-from flowfn.engine.replay.lost import are_strange, has_called, way, what_is_lost
+from flowfn.engine.replay.lost import are_strange, calls_elsewhere, has_called, place_of, way, what_is_lost
 from flowfn.engine.replay.matching import Ambiguous, differs_in_a_day
 from flowfn.engine.replay.missed import missed_joins
 from flowfn.errors import NonDeterminismError
+from flowfn.identity.made_with.together import is_known
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
@@ -107,6 +108,31 @@ async def _take_up_or_refuse(run: Run, journal: Journal) -> None:
     )
 
 
+async def _refuse_another_place(run: Run, journal: Journal) -> None:
+    """Refuse to begin anew where a workflow was moved with its tasks: its file or its class has another name."""
+    calls = calls_elsewhere(run.ledger, run.program, run.was_named)
+    if all(map(is_known, calls)):
+        return
+    row = await run.host.blocking(journal.saver.thread, run.thread)
+    name = "" if row is None else row.workflow
+    place = name.rpartition(".")[0]
+    if not place or place == place_of(run.program):
+        return
+    gone = sorted(call for call in calls if call.startswith(f"{place}."))
+    if name == run.program.name:  # of the tasks that it makes itself, only running it tells the names
+        gone = [call for call in gone if "<locals>" not in call]
+    if not gone or any(map(is_known, gone)):
+        return
+    kept = ", ".join(f"@task(name={call!r})" for call in gone)
+    raise NonDeterminismError(
+        f"thread {run.thread!r} stopped in a run of workflow {name!r}, of whose calls {run.program.name!r} would take "
+        "up nothing: all would run again. If its module or class was renamed, moved or started in another way, keep "
+        f"its name and theirs with @entrypoint(name={name!r}) and {kept}; else go on with that workflow, or begin this "
+        "one with an input",
+        run.root.report,
+    )
+
+
 async def refuse_losses(run: Run, loaded: Loaded) -> None:
     """Refuse to pass over what an edit of the program would lose of where its thread stands.
 
@@ -116,6 +142,8 @@ async def refuse_losses(run: Run, loaded: Loaded) -> None:
     assert run.journal is not None
     if are_strange(run.ledger, run.program):
         await _take_up_or_refuse(run, run.journal)
+    if run.program.opaque and run.parent is None:
+        await _refuse_another_place(run, run.journal)
     lost = what_is_lost(loaded, run.checkpoint, run.ledger, run.program, run.journal.serde)
     if lost:
         raise NonDeterminismError(

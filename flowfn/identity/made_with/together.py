@@ -16,7 +16,7 @@ from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.made_with.captured import kept_attributes
 from flowfn.python.cached_property import renewed_property
 
-__all__ = ["Maker", "Namesake", "Namesakes", "join", "named_like", "part", "told_by"]
+__all__ = ["Maker", "Namesake", "Namesakes", "is_known", "join", "named_like", "part", "told_by"]
 
 
 class Maker(NamedTuple):
@@ -117,6 +117,12 @@ def named_like(name: str, functions: Iterable[Any]) -> Iterator[Namesake]:
         namesake = None if known is None else known()
         if namesake is not None:
             yield namesake
+
+
+def is_known(name: str) -> bool:
+    """Whether a function that lives has joined those of a name."""
+    functions = (reference() for reference in _known.keyrefs())
+    return any(name in _known.get(function, ()) for function in functions if function is not None)
 
 
 def part() -> None:
