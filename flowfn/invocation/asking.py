@@ -74,13 +74,29 @@ async def continued(
             return Resume(None)
     if once:
         raise InvalidInput(_ANOTHER_CALLS.format(id=lease.thread, its=row.workflow, own=given.begin.workflow))
+    _tell_of_another(recorded, given.begin, lease.thread)
+    return given
+
+
+def _tell_of_another(recorded: Begin, begun: Begin, thread: str) -> None:
+    """Say that a thread's unfinished run is given up for one of another call: of another workflow, perhaps this one
+    under the name that it had, or of this one."""
+    if recorded.workflow not in ("", begun.workflow):
+        logger.warning(
+            "a new run of %s begins on thread %s, whose unfinished one is of %s, and is given up. If that was renamed "
+            "or moved, keep its name with @entrypoint(name=%r), so that calls go on with what it left unfinished",
+            begun.workflow,
+            thread,
+            recorded.workflow,
+            recorded.workflow,
+        )
+        return
     logger.info(
         "a new run of %s begins on thread %s, whose unfinished one is of another call: of other arguments, or of an "
         "object or a factory's function that was made with others. resume() would have gone on with that",
-        given.begin.workflow,
-        lease.thread,
+        begun.workflow,
+        thread,
     )
-    return given
 
 
 def _differ_in_arguments(recorded: Begin, asked: Begin) -> bool:
