@@ -77,6 +77,11 @@ class EncryptedSaver(CheckpointSaver):
         """Whether the event loop's own thread can't commit."""
         return getattr(self.saver, "needs_loop", False)
 
+    @property
+    def lists_quickly(self) -> bool:
+        """Whether threads are told without a look at all checkpoints."""
+        return getattr(self.saver, "lists_quickly", True)
+
     def note_loop(self) -> None:
         """Have the asyncio methods of a saver that was written for LangGraph run on the loop that runs here."""
         if (note := getattr(self.saver, "note_loop", None)) is not None:

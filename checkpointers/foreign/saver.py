@@ -106,6 +106,9 @@ class ForeignSaver(CheckpointSaver):
     open: it is its owner's. `checkpointer=` makes one of whatever such saver it is given.
     """
 
+    lists_quickly = False
+    """Whether threads are told without a look at all checkpoints."""
+
     def __init__(self, saver: Any, *, serde: Serializer | None = None) -> None:
         super().__init__(serde=serde)
         self.saver = saver

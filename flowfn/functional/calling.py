@@ -21,17 +21,19 @@ from flowfn.engine.runs.leasing import give_back, leased
 from flowfn.errors import Interrupted
 from flowfn.functional.lowering import END, lowered
 from flowfn.functional.shape import Shape
+from flowfn.identity.code.functions import function_of
 from flowfn.invocation import (
     Order,
     blocking_hosts,
     hosts_in_turn,
     loop_hosts,
     nest,
+    recorded_as,
     run_awaiting,
     run_blocking,
 )
 from flowfn.logs import logger
-from flowfn.ports import Lease
+from flowfn.ports import Lease, Saver
 from flowfn.pregel.view import View
 from flowfn.rendering import quoted
 
@@ -114,6 +116,10 @@ class Calls:
             else:
                 lease = await leased(saver, hosts.own, lambda: saver.adopt(workflow, call))
             if lease is None:
+                recorded = await self._recorded_as(given, saver, hosts)
+                if recorded is not None:
+                    lease = await leased(saver, hosts.own, lambda: saver.adopt(workflow, recorded))
+            if lease is None:
                 return Order(given, RunConfig(hosts.own.new_id()))
             logger.info("continuing the unfinished run %s of %s", lease.thread, self.definition.name)
             return Order(None, RunConfig(lease.thread), lease=lease)
@@ -121,6 +127,11 @@ class Calls:
             if lease is not None:
                 await give_back(saver, hosts.own, lease)
             raise
+
+    async def _recorded_as(self, given: Fresh, saver: Saver, hosts: Hosts) -> str | None:
+        """What this very call was recorded as, if it went by another digest before a class was edited."""
+        function = function_of(self.definition.author_function)
+        return None if function is None else await recorded_as(self.setup, saver, hosts.own, given, function)
 
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """A run of it as a call of the run around."""

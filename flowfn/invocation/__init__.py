@@ -4,8 +4,9 @@ The engine loads with this package, at the first call of any workflow: a program
 wait for it. Front ends get from here what of the engine they hold as well.
 
 - `setup`: what a workflow is made of. `order`: what is asked in a call, as its arguments say.
-- `places`: where it runs. `asking`: what it asks of its thread. `running`: that it runs, and `nesting`, that it does as
-  a part of the run that it is made in. `reading`: that it waits for no stream that its own caller reads.
+- `places`: where it runs. `asking`: what it asks of its thread. `known_again`: which recorded call it is, where a class
+  of its arguments was edited. `running`: that it runs, and `nesting`, that it does as a part of the run that it is made
+  in. `reading`: that it waits for no stream that its own caller reads.
 """
 
 from flowfn.engine.hosts import Hosts
@@ -13,6 +14,7 @@ from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.lead import Ending, lead
 from flowfn.engine.runs.run import Run
 from flowfn.engine.settings import Settings
+from flowfn.invocation.known_again import recorded_as
 from flowfn.invocation.nesting import is_part_of, nest
 from flowfn.invocation.order import Names, Order, Started
 from flowfn.invocation.places import blocking_hosts, hosts_in_turn, loop_hosts
@@ -39,6 +41,7 @@ __all__ = [
     "loop_hosts",
     "nest",
     "prepare",
+    "recorded_as",
     "run_awaiting",
     "run_blocking",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.leasing import on_saver
-from flowfn.errors import FlowError, InvalidInput
+from flowfn.errors import InvalidInput
+from flowfn.invocation.known_again import call_now
 from flowfn.logs import logger
 from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
 from flowfn.values import MISSING, Command
@@ -69,7 +69,7 @@ async def continued(
     if recorded.on_thread() == given.begin.on_thread():
         return Resume(None)
     if _differ_in_arguments(recorded, given.begin):
-        digest = await on_saver(saver, host, _recorded_call, setup, saver, lease.thread)
+        digest = await on_saver(saver, host, call_now, setup, saver, lease.thread)
         if digest == given.begin.digest:  # a class of its arguments was edited meanwhile
             return Resume(None)
     if once:
@@ -106,21 +106,6 @@ def _differ_in_arguments(recorded: Begin, asked: Begin) -> bool:
 
 def _made_by(begin: Begin) -> str:
     return begin.digest.partition("/")[2]
-
-
-def _recorded_call(setup: Setup, saver: Saver, thread: str) -> str:
-    """The digest of the call that a thread's run is of, as its input is restored now; empty where it can't be."""
-    began = next((each for each in saver.history(thread, "") if each.checkpoint.source == "input"), None)
-    if began is None:  # what was there is kept no longer
-        return ""
-
-    def read(channel: str) -> Any:
-        data = began.checkpoint.values[channel].whole()
-        return MISSING if data is None else saver.serde.loads(data)
-
-    with suppress(FlowError, KeyError):
-        return setup.recorded_call(read)
-    return ""
 
 
 def answers(given: Fresh | Resume) -> bool:

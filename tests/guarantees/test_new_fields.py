@@ -72,12 +72,12 @@ class Versions:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ran: list[str] = []
-        self._saver = MemorySaver()
+        self.saver = MemorySaver()
         self._patch = monkeypatch
 
     def flow(self, order: str, call: str, program: str = PROGRAM, **names: Any) -> Any:
         module = ModuleType("shop")
-        vars(module).update(saver=self._saver, ran=self.ran, **names)
+        vars(module).update(saver=self.saver, ran=self.ran, **names)
         self._patch.setitem(sys.modules, "shop", module)
         exec(HEAD + order + program.replace("{call}", call), vars(module))
         return vars(module)["flow"].thread("t")
@@ -396,3 +396,16 @@ def test_a_class_of_the_script_itself_gets_one(run_python: Any, tmp_path: Path) 
     assert run_python("-u", script, DIES="1").stdout == "charged Order(a=1)\n"
     script.write_text(SCRIPT.replace("    a: int\n", "    a: int\n    b: int = 0\n"))
     assert run_python("-u", script).stdout == "result 1\n"
+
+
+def test_a_workflow_that_is_called_with_such_an_object_goes_on(versions: Versions) -> None:
+    """G1: a call that names no thread goes on with the unfinished run; another object's call begins one."""
+    order = "@dataclass\nclass Order:\n    fails: bool\n"
+    versions.flow(order, "", SHOP)
+    with pytest.raises(ConnectionError):
+        sys.modules["shop"].flow(sys.modules["shop"].Order(True))
+    versions.flow(order + "    b: int = 0\n", "", SHOP)
+    shop = sys.modules["shop"]
+    assert shop.flow(shop.Order(True, b=1)) == 2
+    assert shop.flow(shop.Order(True)) == 1
+    assert [row.status for row in versions.saver.threads()] == ["done", "done"]
