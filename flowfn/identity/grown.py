@@ -1,11 +1,12 @@
-"""Which arguments are the same but for fields, and names of an enum's members, that a class has got since.
+"""Which arguments are the same but for what a class has got since: fields, names of an enum's members, or another name.
 
 Rule: a field that is added with a default has that default in all that was made before. So two arguments are the same
 if they are once all fields that are at their class's default are left out. Only a constant counts as a default, or an
 empty container: what another factory makes may be anew each time. Of an object without fields, what it was given counts
 (see `made_with.given`), and the defaults of those parameters. A member of an enum that has a name besides its own
 has it as an alias, so that each of its names is the same member, as long as its value is what it was under the other
-one: a name that now means another member than it did is no other name of that. It is told from the forms alone (see
+one: a name that now means another member than it did is no other name of that. A class that had another name, as the
+program says (`flowfn.serde.allow(Order, as_="app:Order")`), is the same under both. It is told from the forms alone (see
 `differences`) and from the classes that are loaded.
 """
 
@@ -24,7 +25,8 @@ from flowfn.identity.code.classes import declares_fields
 from flowfn.identity.differences import Member, Opaque, Record, decoded
 from flowfn.identity.digest import MEMBER, exact, value_of_member
 from flowfn.identity.made_with.given import given_by_default
-from flowfn.identity.names import named
+from flowfn.identity.names import named, qualified_name
+from flowfn.python.moved import had_name
 
 __all__ = ["without_defaults"]
 
@@ -39,8 +41,8 @@ _EMPTY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
 
 
 def without_defaults(form: bytes | None) -> Hashable | None:
-    """Arguments by all that isn't at its default, and members of enums by one name; None if there is nothing in them
-    that classes say this of, or they weren't kept."""
+    """Arguments by all that isn't at its default, and classes and members of enums by one name each; None if there is
+    nothing in them that classes say this of, or they weren't kept."""
     if form is None or all(form.find(tag) < 0 for tag in (_RECORD, _OBJECT, MEMBER)):
         return None
     arguments = decoded(form)
@@ -53,20 +55,21 @@ def _is_by_default(name: str, arguments: Mapping[str, Any]) -> bool:
     value = arguments.get(argument) if attribute else None
     if not isinstance(value, Opaque) or value.form.find(_OBJECT) != 1:
         return False
-    return _defaults(decoded(value.form)[1]).get(attribute) == _left(arguments[name])
+    return _defaults(_present(decoded(value.form)[1])).get(attribute) == _left(arguments[name])
 
 
 def _left(value: Any) -> Hashable:
     if isinstance(value, Record):
-        defaults = _defaults(value.name)
+        own = _present(value.name)
+        defaults = _defaults(own)
         left = ((name, _left(item)) for name, item in sorted(value.fields.items()))
-        return value.name, tuple((name, item) for name, item in left if defaults.get(name) != item)
+        return own, tuple((name, item) for name, item in left if defaults.get(name) != item)
     if isinstance(value, dict):
         return type(value).__name__, tuple((key, _left(item)) for key, item in sorted(value.items()))
     if isinstance(value, list | tuple):
         return type(value).__name__, tuple(map(_left, value))
     if isinstance(value, Member):
-        return value.enum, _name_now(value)
+        return _present(value.enum), _name_now(value)
     return type(value).__name__, _opaque(value.form) if isinstance(value, Opaque) else repr(value)
 
 
@@ -75,12 +78,12 @@ def _opaque(form: bytes) -> Hashable:
     if form.find(_OBJECT) != 1:
         return form
     _, name, *given = decoded(form)
-    return name, *(_left(Record(name, each)) for each in given)
+    return _present(name), *(_left(Record(name, each)) for each in given)
 
 
 def _name_now(member: Member) -> str:
     """The name that its class gives an enum's member now, if the one that it had leads to a member of its value."""
-    cls = _class(member.enum)
+    cls = _class(_present(member.enum))
     known: Mapping[str, Any] = cls.__members__ if isinstance(cls, EnumMeta) else {}
     parts = member.name.split("|") if issubclass(cls or object, Flag) else [member.name]
     if not all(part in known for part in parts):
@@ -88,6 +91,12 @@ def _name_now(member: Member) -> str:
     name = "|".join(known[part].name for part in parts)
     value = reduce(or_, (known[part]._value_ for part in parts))
     return name if name == member.name or value_of_member(value) == [member.value] else member.name
+
+
+def _present(name: str) -> str:
+    """What a class is called now that went by that name."""
+    moved = had_name(name)
+    return name if moved is None else qualified_name(moved)
 
 
 def _defaults(name: str) -> Mapping[str, Hashable]:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
+from flowfn.python.moved import note_name
 from flowfn.python.parametrised import full_name, is_one_of_several, is_same, origin_of, parametrised
 from flowfn.python.project import is_own_module
 from flowfn.python.published import published
@@ -136,6 +137,7 @@ class Names:
             self._allowed[_name_in(origin.__module__, full_name(cls))] = cls
         if name is not None:
             self._allowed[name] = cls
+            note_name(cls, name)
 
     def allowed(self, name: str) -> type | None:
         """The class registered under this name, or None."""

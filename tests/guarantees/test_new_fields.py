@@ -332,6 +332,26 @@ def test_a_question_about_such_an_object_keeps_its_answer(versions: Versions) ->
     assert versions.flow(order + "    b: int = 0\n", call).resume("also") == ["yes", "also"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("Parcel", "Packet", "@dataclass\nclass {}:\n    a: int\n"),
+        ("Color", "Colour", "from enum import Enum\nclass {}(Enum):\n    A = 1\n"),
+    ],
+    ids=["dataclass", "enum"],
+)
+def test_a_class_that_was_renamed_makes_no_other_call(
+    versions: Versions, old: str, new: str, kind: str
+) -> None:
+    """Where `allow` says what the old name means, so that its objects are restored, calls with them are the same."""
+    allowed = f"from flowfn.serde import allow\nallow({new}, as_='shop:{old}')\n"
+    thread = versions.resumed(
+        f"{kind.format(old)}Order = {old}\n", f"{kind.format(new)}Order = {new}\n{allowed}"
+    )
+    assert versions.ran == ["load", "charge"] * 2
+    assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
+
+
 SHOP = """
 @task
 def charge(order):
