@@ -27,6 +27,11 @@ _OF_A_DAY = (
     "An item of its own? Say on_divergence='rerun' to run it."
 )
 
+_FIRST = (
+    "What is recorded isn't found after such an edit, and runs again: before it, resume this run once with "
+    "on_divergence='reuse', which takes the record."
+)
+
 
 def ambiguous(call: Call, verdict: Ambiguous) -> NonDeterminismError:
     """The error of a call that can't be placed; its record is nobody's from now on."""
@@ -45,14 +50,13 @@ def ambiguous(call: Call, verdict: Ambiguous) -> NonDeterminismError:
         return NonDeterminismError(
             f"can't tell {call.summary} from the recorded {recorded}: they differ only in the day. It was that of the "
             "call each time, and recorded calls beside it name other days. "
-            f"{_OF_A_DAY} ('reuse' takes the record.)\n{report}",
+            f"{_OF_A_DAY} {_FIRST}\n{report}",
             report,
         )
     return NonDeterminismError(
         f"can't tell {call.summary} from the recorded {recorded}: they differ only in what looks random. "
         "Made anew on each run? Make it with flowfn.uuid4() or in a task, or leave it out: @task(ignore=…) or "
-        "@task(key=…). Another item? Say on_divergence='rerun' to run it. ('reuse' takes the record.)\n"
-        f"{report}",
+        f"@task(key=…). Another item? Say on_divergence='rerun' to run it. {_FIRST}\n{report}",
         report,
     )
 
