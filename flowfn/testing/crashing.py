@@ -32,7 +32,8 @@ def crash_everywhere(
         answers: what a human says to its questions: a function of the question's value, or one answer to all. A call
             in doubt is run again, unless a function says otherwise.
         kill: let a child process be killed with SIGKILL, rather than let the saver fail in this one. The functions
-            have to be importable there, or to be shipped by cloudpickle. Not on Windows.
+            have to be importable there, or to be shipped by cloudpickle. Not on Windows. The child imports their
+            module anew: the real functions run there, whatever a test put in place of one (`monkeypatch`).
         same: whether two answers are the same; default `==`. For workflows whose answers differ from run to run.
         allow_effects: don't mind that code outside tasks changes what outlives the run: a test that counts there.
 
