@@ -280,6 +280,14 @@ class Saver(Protocol):
         """Release files, connections and leases. No error if closed already."""
 
 
+def where(saver: Saver) -> str:
+    """The end of an error about a thread that isn't there: the file that was looked in, where a saver keeps threads in
+    one, as a relative path may have meant another."""
+    kept: Any = saver
+    path = getattr(kept, "path", None) or getattr(getattr(kept, "saver", None), "path", None)
+    return f". The database is {path}" if path and path != ":memory:" else ""
+
+
 @runtime_checkable
 class ClaimsTogether(Protocol):
     """What a saver may do besides: take many leases at once."""

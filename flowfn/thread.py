@@ -176,9 +176,11 @@ class Thread(Generic[P, R]):
         return timeline(view(self._saver, self._row()))
 
     def _row(self) -> ThreadRow:
+        from flowfn.ports import where
+
         row = self._saver.thread(self.id)
         if row is None:
-            raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")
+            raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id{where(self._saver)}")
         return row
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
@@ -237,9 +239,10 @@ class Thread(Generic[P, R]):
             UnknownThread: nobody has used the thread.
         """
         from flowfn.history.changing import cancel
+        from flowfn.ports import where
 
         if not cancel(self._saver, self.id):
-            raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")
+            raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id{where(self._saver)}")
 
     @property
     def _saver(self) -> Saver:

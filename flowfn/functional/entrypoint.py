@@ -192,7 +192,7 @@ class entrypoint:
     Args:
         checkpointer: where runs are kept: a saver of flowfn's or of LangGraph's, a path (SQLite), or a URL.
             None keeps nothing. A path or a URL is opened by the first call, and stays open as long as the
-            workflow exists.
+            workflow exists. A relative path is one from the folder that the process is in when it calls.
         store: long-term memory, which functions get as their parameter `store`: a store of `flowfn.stores`, a
             path (SQLite), a URL, or an object of your own.
         cache: where tasks with a cache policy keep results: a cache of `flowfn.caching`, the path of a folder, or a

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import gc
 import os
+import re
 import subprocess
 import sys
 import weakref
@@ -21,7 +22,7 @@ import checkpointers
 from checkpointers import MemorySaver, PostgresSaver, SqliteSaver, open_saver
 from checkpointers.conformance.rows import PlainSerde
 from flowfn import entrypoint
-from flowfn.errors import InvalidInput
+from flowfn.errors import InvalidInput, UnknownThread
 from graph_compat.graph import START, StateGraph
 
 
@@ -127,6 +128,21 @@ def test_a_relative_path_starts_where_the_process_is(tmp_path: Path, monkeypatch
     assert flow.thread("t").state.values == 4
     monkeypatch.chdir(tmp_path / "b")
     assert flow.thread("t").state.values == 2
+
+
+def test_a_thread_that_is_in_another_file_is_missed_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who resumes it from another folder is told which file was looked in."""
+    thread = doubled("runs.db").thread("t")
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    thread.invoke(1)
+    monkeypatch.chdir(tmp_path / "b")
+    for ask in (thread.resume, thread.cancel):
+        with pytest.raises(UnknownThread, match=re.escape(f"database is {tmp_path / 'b' / 'runs.db'}")):
+            ask()
 
 
 @pytest.mark.parametrize("target", ["sqlite:///:memory:", ":memory:", "file::memory:", "memory://"])

@@ -17,7 +17,7 @@ from flowfn.engine.replay.lost import log_command_refused, log_dropped
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.telling import tell_where_it_stands
 from flowfn.errors import EmptyCommand, InvalidInput, UnknownCheckpoint, UnknownThread
-from flowfn.ports import Begin, Loaded, WriteRow, Writes
+from flowfn.ports import Begin, Loaded, WriteRow, Writes, where
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import due
@@ -86,6 +86,7 @@ async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     elif loaded is None:
         raise UnknownThread(
             f"thread {journal.thread!r} has nothing to resume: pass an input to start it, or check the thread_id"
+            + where(journal.saver)
         )
     else:
         await _take_up(run, journal, given, loaded, ledger if loaded is head else None)
