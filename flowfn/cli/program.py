@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,7 +48,8 @@ def all_of(script: Path, recorded: Iterable[str]) -> dict[str, AnyWorkflow]:
         WorkflowFailed: it raised.
     """
     file = _found(script)
-    within = max(("", *recorded), key=lambda name: len(_module_name(file, name)[0]))
+    own = (name for name in recorded if name.startswith(f"{_module_name(file, name)[0]}."))
+    within = max(own, key=lambda name: len(_module_name(file, name)[0]), default="")
     found = vars(_imported(file, within)).values()
     return {each._self_setup.name: each for each in found if isinstance(each, Workflow)}
 
@@ -154,6 +156,8 @@ def _imported(file: Path, recorded: str) -> ModuleType:
             return known
         raise Usage(f"{file.name} has the name of the module {name!r}, loaded already: rename the script")
     sys.path.insert(0, str(root))
+    if root != file.parent:  # where code looks that runs as a script of its own, too
+        sys.path.append(str(file.parent))
     try:
         return importlib.import_module(name) if "." in name else _executed(name, file)
     except SystemExit as end:
@@ -168,15 +172,19 @@ def _imported(file: Path, recorded: str) -> ModuleType:
 def _module_name(file: Path, recorded: str) -> tuple[str, Path]:
     """What a file is called in records, and the folder that it is imported from.
 
-    A script goes by its stem. One that ran as part of a package goes by its dotted name, which the
-    recorded workflow's name then begins with.
+    The recorded workflow's name begins with it: a script goes by its stem, and one that ran as part of a package by its
+    dotted name. Where nothing is recorded of it, a file of a package is taken for a part of that.
     """
     parts = file.with_suffix("").parts
     for depth in range(len(parts) - 1, 1, -1):
         name = ".".join(parts[-depth:])
         if recorded.startswith(f"{name}."):
             return name, file.parents[depth - 1]
-    return file.stem, file.parent
+    if recorded.startswith(f"{file.stem}."):
+        return file.stem, file.parent
+    within = [*takewhile(lambda folder: (folder / "__init__.py").is_file(), file.parents)]
+    root = file.parents[len(within)]
+    return ".".join(file.with_suffix("").relative_to(root).parts), root
 
 
 def _executed(name: str, file: Path) -> ModuleType:

@@ -136,6 +136,28 @@ def test_a_workflow_of_a_package(flowfn: Any, tmp_path: Path, run_python: Any) -
     assert (ran.code, ran.out) == (0, "hello ann, dr\n")
 
 
+def test_a_script_that_lies_in_a_package_goes_by_its_own_name(
+    flowfn: Any, tmp_path: Path, run_python: Any
+) -> None:
+    """Section 4: what ran as `python package/script.py` is found by its file as well."""
+    package = tmp_path / "errands"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "fetch_it.py").write_text(
+        "from flowfn import entrypoint, interrupt\n"
+        "@entrypoint(checkpointer='runs.db')\n"
+        "def fetch(name: str) -> str:\n"
+        "    return f'{name}, {interrupt(\"title?\")}'\n"
+        "if __name__ == '__main__':\n"
+        "    fetch.invoke('ann', thread_id='one')\n"
+    )
+    assert run_python("errands/fetch_it.py").returncode == 0
+    ran = flowfn("answer", "one", "dr", package / "fetch_it.py", "--db", tmp_path / "runs.db")
+    assert (ran.code, ran.out) == (0, "ann, dr\n")
+    ran = flowfn("doctor", package / "fetch_it.py", "--db", tmp_path / "runs.db")
+    assert ran.code == 0, ran.err
+
+
 def test_who_answered_is_shown(flowfn: Any, shop: Path) -> None:
     """G8: as `--by` says, else as the machine knows who runs the command."""
     flowfn("answer", "asks-1", "true", "app.py", "--by", "ann")

@@ -95,6 +95,27 @@ def test_a_decimal_is_what_was_typed(flowfn: Any, jobs: Path) -> None:
     assert json.loads(ran.out) == ["12345678901234567.89", "2"]
 
 
+def test_a_workflow_of_a_package_runs(flowfn: Any, jobs: Path) -> None:
+    """Section 4: its file is imported as a part of the package, and its runs go by that name, as where that is used; it
+    may name modules beside it in either way."""
+    package = jobs / "fleet" / "night"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
+    (package / "rates.py").write_text("RATE = 3")
+    (package / "beside_it.py").write_text("ONE = 1")
+    (package / "trips.py").write_text(
+        "from flowfn import entrypoint\n"
+        "from .rates import RATE\n"
+        "from beside_it import ONE\n"
+        "@entrypoint(checkpointer='jobs.db')\n"
+        "def price(n: int) -> int:\n"
+        "    return RATE * n * ONE\n"
+    )
+    assert flowfn("run", "fleet/night/trips.py:price", "2").out == "6\n"
+    assert "fleet.night.trips.price" in flowfn("ls", "--db", "jobs.db").out
+
+
 def test_async_workflows_run_too(flowfn: Any, jobs: Path) -> None:
     """G7: the command needs no other word for them."""
     assert flowfn("run", "jobs.py:later", "4").out == "8\n"
