@@ -6,8 +6,8 @@ empty container: what another factory makes may be anew each time. Of an object 
 (see `made_with.given`), and the defaults of those parameters. A member of an enum that has a name besides its own
 has it as an alias, so that each of its names is the same member, as long as its value is what it was under the other
 one: a name that now means another member than it did is no other name of that. A class that had another name, as the
-program says (`flowfn.serde.allow(Order, as_="app:Order")`), is the same under both. It is told from the forms alone (see
-`differences`) and from the classes that are loaded.
+program says (`flowfn.serde.allow(Order, as_="app:Order")`), is the same under both. It is told from the forms alone
+(see `differences`) and from the classes that are loaded.
 """
 
 from __future__ import annotations
