@@ -409,6 +409,9 @@ class Host(Protocol):
 
     async def sleep(self, seconds: float) -> None: ...
 
+    async def rest(self, seconds: float, over: Any) -> None:
+        """`sleep` between two attempts; where nobody could cancel that, it ends once the future `over` is done."""
+
     async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
         """Take the lease of a free thread together with others that are due; one that nobody waits for any more is
         given back. None where it isn't free, or leases are taken one by one."""

@@ -36,6 +36,10 @@ class Clock:
         """Block the calling thread for `seconds`."""
         time.sleep(seconds)
 
+    def rest(self, over: Event, seconds: float) -> None:
+        """Block the calling thread for `seconds`, or until `over` is set."""
+        over.wait(seconds)
+
     def wait(self, event: Event, seconds: float) -> bool:
         """Block until `event` is set or `seconds` have passed; whether it was set."""
         return event.wait(seconds)

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
+from flowfn.errors import Stopped
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.apart import Apart
@@ -323,6 +324,10 @@ class LoopHost:
         if seconds > 0:
             await asyncio.sleep(seconds)
 
+    async def rest(self, seconds: float, over: Future[Any]) -> None:
+        """Sleep: whoever ends that cancels the task."""
+        await self.sleep(seconds)
+
     async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
         """Take a lease together with the others that are due in the same turn of the loop.
 
@@ -474,6 +479,8 @@ async def _settle(future: Future[Any], job: Job) -> None:
     except asyncio.CancelledError:
         future.abandon()
         raise
+    except Stopped:
+        future.abandon()
     except BaseException as error:
         part_from(error, around)
         future.set_exception(error)

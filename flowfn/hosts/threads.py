@@ -380,6 +380,12 @@ class ThreadHost:
         if seconds > 0:
             self.clock.sleep(seconds)
 
+    async def rest(self, seconds: float, over: Future[Any]) -> None:
+        if seconds > 0:
+            ended = threading.Event()
+            over.add_done_callback(lambda _: ended.set())
+            self.clock.rest(ended, seconds)
+
     async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
         """None: whoever blocks claims alone."""
         return None

@@ -94,3 +94,4 @@ class Started:
         self.left = True
         if self.run is not None:
             self.run.root.fatal = Cancelled()
+            self.run.root.end_rests()

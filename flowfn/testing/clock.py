@@ -39,6 +39,11 @@ class SkippingClock(Clock):
         with self._lock:
             self.slept += seconds
 
+    def rest(self, over: threading.Event, seconds: float) -> None:
+        """Let time pass instead of waiting, unless that is over."""
+        if not over.is_set():
+            self.sleep(seconds)
+
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Wait for real work; whether it ended before `seconds` had passed on this clock."""
         deadline = self.now() + seconds

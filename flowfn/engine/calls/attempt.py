@@ -19,6 +19,7 @@ from flowfn.engine.calls.call import NodeCall
 from flowfn.engine.calls.closing import close
 from flowfn.engine.calls.frame import Frame
 from flowfn.engine.calls.injection import injected
+from flowfn.engine.calls.resting import rest
 from flowfn.engine.records.keeping import code_rows, failure_rows, timing_rows, write_rows
 from flowfn.engine.records.reader import told_rows
 from flowfn.engine.replay import failing
@@ -226,12 +227,15 @@ async def _with_retries(call: Call, host: Host) -> Any:
         delay = decide(policies, number, failure, host.elapsed() - began) if policies else None
         if delay is None:
             raise failure
-        call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, number, failure, delay))
-        await host.sleep(delay)
+        await rest(call, host, delay, partial(_tell_of_retry, call, failure, delay))
         if frame.steps:
             await failing.record_failed(frame, failure, host)
             await call.run.reread(call.task, host)
         number += 1
+
+
+def _tell_of_retry(call: Call, failure: Exception, delay: float) -> None:
+    call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, call.attempts, failure, delay))
 
 
 async def _once(frame: Frame, host: Host) -> Any:

@@ -59,6 +59,7 @@ class Call:
         "edited",
         "from_cache",
         "future",
+        "given_up",
         "kwargs",
         "note",
         "nth",
@@ -124,6 +125,8 @@ class Call:
         """That it was made, as the journal has it; None before it begins."""
         self.future: Future[Any] | None = None
         """What its caller got; None where nobody waits for it by a future."""
+        self.given_up = False
+        """Whether nobody wants it tried any more; of a task, its caller's end says so."""
         self.questions: list[Interrupt] = []
         """What it, or any call under it, asked in this attempt and has no answer to."""
         self.timeout: Any = definition.timeout
@@ -143,6 +146,24 @@ class Call:
 
     def __repr__(self) -> str:
         return f"<call {self.definition.name} {self.task[:8]}>"
+
+    def give_up(self) -> None:
+        """Have it tried no more: it ends where it waits between two attempts, or after the one that is under way."""
+        self.given_up = True
+        self.run.root.end_rests()
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether nobody wants it tried any more, or what it is a part of, or the run has ended."""
+        if self.run.root.fatal is not None:
+            return True
+        call: Call | None = self
+        while call is not None:
+            frame = call.parent or call.run.frame
+            if call.given_up or (frame is not None and frame.closed):
+                return True
+            call = None if frame is None else frame.call
+        return False
 
     def blame(self, error: Exception) -> None:
         """Note on an error whose it is; one whose class lets nobody change it stays as it is."""

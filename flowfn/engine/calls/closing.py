@@ -1,7 +1,8 @@
 """The end of an attempt: what its code has called ends before it does, so that a recorded call has nothing left to run.
 
 Rule: after a value, and where a question stands, all calls are seen through; after an error those that nobody has
-started are cancelled; after a cancellation those under way are stopped as well, and a question that stood is kept.
+started are cancelled, and those that failed aren't tried again; after a cancellation those under way are stopped as
+well, and a question that stood is kept.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def _give_up_children(frame: Frame, *, running: bool) -> None:
     for future in frame.open_calls():
         if running or future.waiting or future.held:
             future.cancel()
+    frame.run.root.end_rests()
 
 
 async def _stop_children(frame: Frame, host: Host, error: BaseException) -> None:

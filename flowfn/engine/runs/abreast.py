@@ -1,8 +1,8 @@
 """The calls of a superstep, run side by side until each has ended; a superstep's only one runs in place.
 
 Rule: the first that fails stops the others: coroutines are cancelled, be they under way or waiting for their turn, and
-code on threads, which can't be stopped, runs to its end for the record. A call that ends in a signal stops nobody: it
-asks, leaves the program for the one around, or has a nested run that was drained.
+code on threads, which can't be stopped, runs to its end for the record and isn't tried again. A call that ends in a
+signal stops nobody: it asks, leaves the program for the one around, or has a nested run that was drained.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
     except BaseException:
         # Whoever waited for it has left, and makes no checkpoint: what it gives on its thread is recorded by itself.
         call.rides = False
+        call.give_up()
         run.root.leave([call])
         raise
     failure = _error_of(call.future)
@@ -151,6 +152,9 @@ class _Abreast:
             if call.definition.is_async or call.future.waiting:
                 self.stopped.add(call)
                 call.future.cancel()
+        for call in calls:
+            call.given_up = True
+        self.run.root.end_rests()
 
     def _failures(self, order: Sequence[NodeCall]) -> list[Failed]:
         """Which calls failed, in the `order` that is known; a worker wakes who waits before it calls back."""

@@ -119,6 +119,10 @@ async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
         return _ended(run, await go_on(run))
     except Suspended:
         return _ending(run)
+    except BaseException as interruption:
+        if not isinstance(interruption, Exception):
+            run.root.stop_what_is_left()
+        raise
 
 
 # -- ending ---------------------------------------------------------------------------------------

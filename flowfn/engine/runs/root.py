@@ -62,6 +62,7 @@ class Root:
         "rehearsal",
         "rejected",
         "report",
+        "rests",
         "reused",
         "since",
         "slots",
@@ -101,6 +102,8 @@ class Root:
         """The namespaces of runs that remember, in which it has gone on from what they found."""
         self.left: list[Future[Any]] = []
         """What goes on upon threads that nobody can stop, though the run was left."""
+        self.rests: dict[Future[None], Call] = {}
+        """The calls that wait between two attempts, by what ends that."""
         self.belated: set[str] = set()
         """The places that made calls whose arguments had changed before they began."""
 
@@ -124,6 +127,13 @@ class Root:
         """Have the run end by this, unless something ends it already."""
         if self.fatal is None:
             self.fatal = error
+        self.end_rests()
+
+    def end_rests(self) -> None:
+        """Have calls that are in vain by now no more wait for another attempt."""
+        for over, call in self.rests.copy().items():
+            if call.in_vain:
+                over.cancel()
 
     def stop_what_is_left(self) -> None:
         """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
