@@ -334,6 +334,9 @@ class Host(Protocol):
     The engine awaits these. A blocking host answers by blocking and never suspends.
     """
 
+    workers: int
+    """How many threads its sync code has at most."""
+
     def began(self) -> None:
         """The run begins that this was made for."""
 

@@ -407,7 +407,12 @@ class Workflow(Stateful, Generic[P, R]):
         for future in futures:
             threads.start(future)
         if not return_exceptions:
-            return [future.result() for future in futures]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
         return [error if isinstance(error := f.exception(), Exception) else f.result() for f in futures]
 
     async def abatch(

@@ -64,7 +64,7 @@ class LoopHost:
         self.now = clock.now
         self.since = clock.since
         self.elapsed = clock.elapsed
-        self._workers = workers
+        self.workers = workers
         self._shared = shared(self.loop)
         self._saver: Saver | None = None
         self._admission: Admission
@@ -77,7 +77,7 @@ class LoopHost:
     @cached_property
     def threads(self) -> ThreadHost:
         """Where sync functions go; made for the first of them, whichever thread asks."""
-        made = ThreadHost(workers=self._workers, loop=self, clock=self.clock)
+        made = ThreadHost(workers=self.workers, loop=self, clock=self.clock)
         found: ThreadHost = vars(self).setdefault("threads", made)
         return found
 

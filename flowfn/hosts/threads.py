@@ -75,7 +75,7 @@ class ThreadHost:
         self.since = clock.since
         self.elapsed = clock.elapsed
         self.loop = loop
-        self._limit = workers
+        self.workers = workers
         self._active = 0
         self._count = threading.Lock()
         self._adding = threading.Lock()
@@ -208,7 +208,7 @@ class ThreadHost:
     def add_worker(self) -> None:
         """Put one more worker on what waits, if the limit allows."""
         with self._count:
-            if self._active >= self._limit:
+            if self._active >= self.workers:
                 return
             self._active += 1
         try:
@@ -255,11 +255,11 @@ class ThreadHost:
         waited = self._waited
         waits = waited is not None and not waited.done()
         self._crowded = self._pace.crowded(share, helped=waits) and not self._eager
-        if self._active >= self._limit:
+        if self._active >= self.workers:
             self._looks += 1
             if self._looks % STALLED == 0:
                 self._stand_in(pending)
-        for _ in range(0 if self._crowded else min(more, self._limit - self._active)):
+        for _ in range(0 if self._crowded else min(more, self.workers - self._active)):
             self.add_worker()
         return True
 

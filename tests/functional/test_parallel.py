@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent import futures
@@ -11,6 +12,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import as_completed, entrypoint, gather, task
+from flowfn.context import current_frame
 from flowfn.hosts import claims, commits, threads
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.waker import Waker
@@ -241,6 +243,52 @@ def test_the_place_of_who_waits_unseen_is_given_back_once() -> None:
         return max(most)
 
     assert wf.invoke(config={"max_concurrency": 1}) == 1
+
+
+def test_what_queues_for_a_place_as_its_caller_fails_does_not_begin(sync_world: World) -> None:
+    """A thread has taken it, and its code hasn't begun: after the error it isn't run any more, as if none had."""
+
+    @task
+    def ends_with_its_caller() -> None:
+        frame = current_frame.get()
+        assert frame is not None
+        assert frame.call.parent is not None
+        sync_world.ran.append("begun before")
+        begun.set()
+        while not frame.call.parent.closed:
+            time.sleep(0.001)
+
+    @task
+    def queues() -> None:
+        sync_world.ran.append("begun after")
+
+    @sync_world.entrypoint
+    def wf(_: int) -> None:
+        ends_with_its_caller()
+        assert begun.wait(60)
+        queued = queues()
+        while queued.waiting:
+            time.sleep(0.001)
+        raise ValueError("boom")
+
+    begun = threading.Event()
+    with pytest.raises(ValueError, match="boom"):
+        sync_world.invoke(wf, 1, {"max_concurrency": 1}, thread_id="t")
+    assert sync_world.ran == ["begun before"]
+
+
+def test_inputs_of_a_batch_that_queue_behind_a_failure_do_not_begin() -> None:
+    """Whoever is told of the error finds no more of them run."""
+    ran = []
+
+    @entrypoint
+    def wf(number: int) -> None:
+        ran.append(number)
+        raise ValueError("boom")
+
+    with pytest.raises(ValueError, match="boom"):
+        wf.batch([*range(9)], {"max_concurrency": 1})
+    assert ran == [0]
 
 
 def test_many_nested_calls_end(world: World) -> None:

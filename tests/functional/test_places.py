@@ -58,6 +58,18 @@ async def test_a_branch_that_begins_to_wait_as_another_queues_gives_nothing_back
     await third
 
 
+async def test_code_whose_wait_is_over_goes_before_what_has_yet_to_begin() -> None:
+    """It may have an error to raise, after which that isn't to begin."""
+    places, one, other = await one_waits()
+    third = await begun(attempt(places).enter(HOST))
+    back = await begun(one.step_back(HOST))
+    other.leave()
+    await back
+    assert not third.done()
+    one.leave()
+    await third
+
+
 async def test_a_place_is_for_all_branches_that_queue() -> None:
     """The second would wait for the end of the first, which can be done without giving anything back."""
     places, one, other = await one_waits()

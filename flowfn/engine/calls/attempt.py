@@ -30,6 +30,7 @@ from flowfn.errors import (
     GraphRecursionError,
     InvalidUpdateError,
     StepTimeout,
+    Stopped,
     TaskTimeout,
     WorkerDied,
 )
@@ -244,7 +245,7 @@ async def _once(frame: Frame, host: Host) -> Any:
     error: BaseException | None = None
     value = None
     if frame.slots is not None:
-        await frame.enter(host)
+        await _enter(frame, host)
     token, frame.around = current_frame.set(frame), exc_info()[1]
     is_workflow = definition.is_workflow and call.run.journal is not None
     if is_workflow:
@@ -276,6 +277,15 @@ async def _once(frame: Frame, host: Host) -> Any:
     if error is not None:
         raise error
     return value
+
+
+async def _enter(frame: Frame, host: Host) -> None:
+    """Take a place to execute in; where the run or the caller has ended meanwhile, this hasn't begun, and doesn't."""
+    await frame.enter(host)
+    fatal, caller = frame.call.run.root.fatal, frame.call.parent
+    if fatal is not None or (caller is not None and caller.closed):
+        frame.leave()
+        raise fatal or Stopped
 
 
 def _tell_failure(call: Call, error: BaseException) -> None:

@@ -247,7 +247,7 @@ class Frame:
         if self.slots is not None:
             self.waits -= 1
             if self.waits == 0:
-                await self.slots.enter(self, host)
+                await self.slots.enter(self, host, back=True)
 
     @property
     def waits_unseen(self) -> bool:

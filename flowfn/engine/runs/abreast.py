@@ -1,8 +1,9 @@
 """The calls of a superstep, run side by side until each has ended; a superstep's only one runs in place.
 
-Rule: the first that fails stops the others: coroutines are cancelled, be they under way or waiting for their turn, and
-code on threads, which can't be stopped, runs to its end for the record and isn't tried again. A call that ends in a
-signal stops nobody: it asks, leaves the program for the one around, or has a nested run that was drained.
+Rule: the first that fails stops the others. Coroutines are cancelled, and what waits for its turn, or for a thread that
+has others to run first, isn't begun. Code on threads can't be stopped: what has one, or is to have the next free one,
+runs to its end for the record, and isn't tried again. A call that ends in a signal stops nobody: it asks, leaves the
+program for the one around, or has a nested run that was drained.
 """
 
 from __future__ import annotations
@@ -94,6 +95,8 @@ class _Abreast:
         """Those that are known to have failed, in the order in which they did."""
         self.stopped: set[NodeCall] = set()
         """Each is stopped once: another time would cut off its clean-up."""
+        self.in_vain = False
+        """Whether a failure stops the others."""
 
     async def settle(self) -> list[Failed]:
         """See `settle`."""
@@ -129,7 +132,10 @@ class _Abreast:
             if is_failure(error) and call.node.on_error is None:
                 if self.deadline is not None:
                     self.deadline.fail()
-                self.run.host.soon(self._stop_the_others)
+                self.turns.end()
+                if not self.in_vain:
+                    self.in_vain = True
+                    self.run.host.soon(self._stop_the_others)
         self.turns.next(call)
 
     def _late(self) -> None:
@@ -142,19 +148,28 @@ class _Abreast:
         self._stop([call for call in self.calls if call.writes is None])
 
     def _stop(self, calls: Sequence[NodeCall], *, all_that_wait: bool = False) -> None:
-        """Stop coroutines; with `all_that_wait`, what no thread has begun as well."""
-        stopping = calls if all_that_wait else [call for call in calls if call.definition.is_async]
-        self.turns.drop(stopping)
-        for call in stopping:
+        """Stop coroutines, and what waits to begin; unless `all_that_wait` are stopped, what has a thread begins."""
+        beginning = set() if all_that_wait else self._with_threads()
+        self.turns.drop(calls)
+        for call in calls:
             assert call.future is not None
             if call in self.stopped or call.future.done():
                 continue
-            if call.definition.is_async or call.future.waiting:
+            if call.definition.is_async or (call.future.waiting and call not in beginning):
                 self.stopped.add(call)
                 call.future.cancel()
         for call in calls:
             call.given_up = True
         self.run.root.end_rests()
+
+    def _with_threads(self) -> set[NodeCall]:
+        """The calls that have a thread, or are to have the next free one: as many as run at once beside what has ended.
+
+        Which of them have begun by now depends on how soon workers are woken, and is not to decide what is recorded.
+        """
+        sync = [call for call in self.calls if not call.definition.is_async]
+        ended = sum(call.future is not None and call.future.done() for call in sync)
+        return set(sync[: ended + self.run.hosts.threads.workers]) if sync else set()
 
     def _failures(self, order: Sequence[NodeCall]) -> list[Failed]:
         """Which calls failed, in the `order` that is known; a worker wakes who waits before it calls back."""

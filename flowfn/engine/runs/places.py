@@ -40,13 +40,14 @@ class Places(Slots):
         self._seen = 0
         self._looks = 0
 
-    async def enter(self, frame: Frame, host: Host) -> None:
+    async def enter(self, frame: Frame, host: Host, *, back: bool = False) -> None:
         """Wait for a place for an attempt that wants one; of its branches that do so at once, one queues for all.
 
-        Where it has come to wait or has ended meanwhile, it doesn't keep the place.
+        Who wants one `back` goes before those who have yet to begin: it may be that it has an error to raise, and that
+        they are not to begin at all. Where it has come to wait or has ended meanwhile, it doesn't keep the place.
         """
         if self._queue or not self._enter_now(frame):
-            await self._queue_up(frame, host)
+            await self._queue_up(frame, host, first=back)
         if frame.waits or frame.slots is None:
             self.leave(frame)
 
@@ -66,18 +67,18 @@ class Places(Slots):
         if self._holders.setdefault(frame, mine) is not mine:
             self.give_back()
 
-    async def _queue_up(self, frame: Frame, host: Host) -> None:
+    async def _queue_up(self, frame: Frame, host: Host, *, first: bool) -> None:
         """Have one branch queue for a place, and the others wait for what comes of that."""
         while frame.slots is not None and not frame.waits and frame not in self._holders:
             mine: Future[None] = Future()
-            first = self._entering.setdefault(frame, mine)
-            if first is not mine:
-                first.add_done_callback(partial(_pass_on, mine))
+            queues = self._entering.setdefault(frame, mine)
+            if queues is not mine:
+                queues.add_done_callback(partial(_pass_on, mine))
                 await host.wait(mine)
                 continue
             try:
                 if frame not in self._holders:
-                    await self.take(host)
+                    await self.take(host, first=first)
                     self._hold(frame)
             finally:
                 del self._entering[frame]

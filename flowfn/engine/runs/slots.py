@@ -12,16 +12,19 @@ if TYPE_CHECKING:
 
 
 class Slots:
-    """Places to do something in; whoever finds none queues, first come, first served."""
+    """Places to do something in; whoever finds none queues, first come, first served, behind those who go `first`."""
 
     def __init__(self, number: int) -> None:
         self._free = [None] * number
         self._queue: deque[Future[None]] = deque()
 
-    async def take(self, host: Host) -> None:
+    async def take(self, host: Host, *, first: bool = False) -> None:
         """Wait for a place."""
         place: Future[None] = Future()
-        self._queue.append(place)
+        if first:
+            self._queue.appendleft(place)
+        else:
+            self._queue.append(place)
         self._hand_out()
         if not place.done():
             self.queued(host)

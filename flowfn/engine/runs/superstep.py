@@ -84,7 +84,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     handlers = [handler for task in tasks if (handler := _left_handler(run, task))] if recorded else []
     await _announce(run, tasks, calls)
     for call, error in await settle(run, calls, deadline):
-        if call.node.on_error is None or not isinstance(error, Exception):
+        if call.node.on_error is None or not isinstance(error, Exception) or _was_stopped(call):
             errors.append(error)
         else:
             handlers.append(await _hand_over(run, call, error))
@@ -96,6 +96,11 @@ async def _take(run: Run, tasks: list[Task]) -> None:
         calls += handling
     _raise_first(run, errors)
     await _advance(run, tasks, [call for call in calls if call.rides])
+
+
+def _was_stopped(call: NodeCall) -> bool:
+    """Whether a call was cancelled, which is no failure of its own: it runs again."""
+    return call.future is not None and call.future.cancelled()
 
 
 def _call_of(run: Run, task: Task) -> NodeCall:

@@ -1,9 +1,8 @@
 """Turns: where `max_concurrency` makes the tasks of a superstep queue, they start in plan order.
 
 Rule: a task starts once all before it have started, and fewer than the limit have yet to end. An end is told before
-the next task starts, so that under a limit of one nothing about a superstep is left to chance. The limit decides when
-tasks run, never which: after a failure coroutines that queue don't start, as those under way are cancelled, and sync
-functions do, as on threads of their own.
+the next task starts, so that under a limit of one nothing about a superstep is left to chance. After a failure nothing
+that queues starts any more.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ class Turns:
         self._start = start
         self._later: deque[Call] = deque()
         self._dropped: set[Call] = set()
+        self._ended = False
         for call in () if limit is None else calls[limit:]:
             assert call.future is not None
             if call.future.take() is None:
@@ -33,9 +33,13 @@ class Turns:
 
     def next(self, ended: Call) -> None:
         """A call has ended: start the first that waits. Any thread may say so."""
-        if self._later and ended not in self._dropped:
+        if self._later and not self._ended and ended not in self._dropped:
             with suppress(IndexError):
                 self._start(self._later.popleft())
+
+    def end(self) -> None:
+        """Start none any more; those that wait are yet to be dropped."""
+        self._ended = True
 
     def drop(self, calls: Sequence[Call]) -> None:
         """Cancel those of `calls` that still wait."""

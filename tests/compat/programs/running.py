@@ -450,7 +450,7 @@ async def a_failure_beside_another_node(t: Trace) -> None:
     def fail(state: State) -> Any:
         raise Mine("boom", 1)
 
-    builder = edges(nodes(t, StateGraph(State), "b", a=fail), ". a .", ". b .")
+    builder = edges(nodes(t, StateGraph(State), "b", z=fail), ". b .", ". z .")
     graph = builder.compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"x": []}, in_turn(t, ONE))
     t.note("next", (await t.state(graph, ONE)).next)
