@@ -14,12 +14,31 @@ from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
+from flowfn.futures import Future
 from flowfn.hosts.loop import shared
 from flowfn.hosts.moment import ending, stand_still
 from flowfn.hosts.threads import MAX_WORKERS, no_end
 from flowfn.hosts.workers import run_soon
+from flowfn.python.event_loop import running_loop
 
 T = TypeVar("T")
+
+
+def off_loop(function: Callable[..., T], /, *args: Any) -> T:
+    """Call what may begin an event loop: on a thread of its own where one runs on this, which waits."""
+    if running_loop() is None:
+        return function(*args)
+    future, context = Future[T](), copy_context()
+
+    def call() -> None:
+        try:
+            future.set_result(context.run(function, *args))
+        except BaseException as error:
+            future.set_exception(error)
+
+    run_soon(call)
+    return future.result()
+
 
 _places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]] = (
     weakref.WeakKeyDictionary()

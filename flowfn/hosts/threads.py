@@ -5,6 +5,9 @@ by the waker (`waker.py`), which looks each few milliseconds whether more would 
 their time, which others could share, and beside an event loop, a second task that is called while the first still waits
 to be taken wakes one at once; a worker that a commit would hold up leaves it to another thread (`pipelining.py`).
 Sequential code, which waits at once, never wakes anybody.
+
+Where the thread that waits has an event loop running, as that of a notebook's cell has, it runs no calls in place: code
+that runs on threads may begin a loop of its own. Only a superstep's lone node runs there.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from flowfn.hosts.settling import settle, settle_all, wait_until_done
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.watch import Watch
 from flowfn.hosts.workers import run_soon
+from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
 
 if TYPE_CHECKING:
@@ -86,7 +90,11 @@ class ThreadHost:
         """What somebody has last begun to wait for, who takes calls too once it is done."""
         self._crowded = False
         """Whether workers are only in each other's way, and the next of them to ask for a call leaves."""
-        self._eager = eager or loop is not None
+        self._looped = (
+            loop.thread if loop is not None else None if running_loop() is None else threading.get_ident()
+        )
+        """The thread that has an event loop running, where this was made on one."""
+        self._eager = eager or self._looped is not None
         self._knows_saver = False
         self._pipeline: Pipeline | None = None
         """What workers leave their commits to, if that is worth it."""
@@ -136,8 +144,14 @@ class ThreadHost:
             self.start_now(future)
             return
         self._waited = future
-        if (job := future.take_here()) is not None:
+        if self._is_looped():
+            self.start_now(future)
+        elif (job := future.take_here()) is not None:
             settle(future, job)
+
+    def _is_looped(self) -> bool:
+        """Whether an event loop runs on this thread."""
+        return self._looped is not None and self._looped == threading.get_ident()
 
     def refuse_to_block(self) -> None:
         if _on_loop(self.loop):
@@ -185,6 +199,8 @@ class ThreadHost:
         for future in futures:
             if future.runner is not self and future.runner is not None and future.waiting:
                 future.runner.start(future)
+            elif self._is_looped():
+                self.start_now(future)
             else:
                 self._waited = future
                 if (job := future.take_here()) is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
+from flowfn.hosts.on_thread import off_loop
 from flowfn.python.lazy import lazily
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of
@@ -190,7 +191,7 @@ class ToolNode(AsRunnable):
         calls, given = self._read(input, config)
         frame = current_frame.get()
         if frame is None or (len(calls) == 1 and not _began_as_task(calls[0], frame)):
-            results = [self._answer(call, given) for call in calls]
+            results = [off_loop(self._answer, call, given) for call in calls]
         else:
             futures = [self._start(call, given, self._answer) for call in calls]
             results = [_told(future.result()) for future in futures]
