@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame, current_world
 from flowfn.engine.hosts import Hosts
 from flowfn.hosts.threads import ThreadHost
-from flowfn.python.event_loop import needed_loop, running_loop
+from flowfn.python.event_loop import needed_loop
 
 if TYPE_CHECKING:
     from flowfn.invocation.setup import Setup
@@ -26,10 +26,9 @@ def blocking_hosts() -> Hosts:
 
 
 def may_go_in_steps(setup: Setup) -> bool:
-    """Whether a stream's run may go on on its consumer's thread, a superstep each time: outside any run and event loop,
-    as what runs there may begin a loop, and of a program that has more than one; and where no superstep's time runs
-    out while the consumer has his turn."""
-    is_root = current_frame.get() is None and current_world.get() is None and running_loop() is None
+    """Whether a stream's run may go on on its consumer's thread, a superstep each time: outside any run, and of a
+    program that has more than one; and where no superstep's time runs out while the consumer has his turn."""
+    is_root = current_frame.get() is None and current_world.get() is None
     return is_root and not setup.program.opaque and setup.settings.step_timeout is None
 
 

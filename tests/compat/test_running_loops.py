@@ -116,6 +116,13 @@ async def test_a_lone_node_runs_on_the_callers_thread() -> None:
     assert alone().invoke({}) == {"x": [threading.get_ident()]}
 
 
+@pytest.mark.parametrize("mode", ["values", "updates"])
+async def test_a_lone_node_of_a_stream_runs_on_its_readers_thread(mode: str) -> None:
+    """As where no loop runs."""
+    *_, last = alone().stream({}, stream_mode=mode)
+    assert threading.get_ident() in (last.get("node") or last)["x"]
+
+
 async def test_nodes_side_by_side_in_a_stream_may_begin_a_loop() -> None:
     """Each has a thread, as in any stream."""
     assert sorted(chunk["node"]["x"][0] for chunk in fan(1, 2).stream({}, stream_mode="updates")) == [2, 4]
