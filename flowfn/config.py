@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import check_executor
@@ -29,6 +29,21 @@ OnBusy = Literal["wait", "reject", "cancel"]
 
 RECURSION_LIMIT = 10_007
 """Supersteps that a run may take unless `recursion_limit` says otherwise; LangGraph's default."""
+
+GIVEN_THREAD: Final = "__thread_id"
+"""The `configurable` with the thread's id that running code is shown where that isn't its thread's own: the caller gave
+one that is no text, or another one to a part of the run."""
+
+
+class Elsewhere(NamedTuple):
+    """The thread and the namespace that who calls a part of a run names for it; empty where it says none of its own.
+
+    The part stays on the thread of the run around it, under whose lease it writes: what it remembers is kept apart
+    there.
+    """
+
+    thread: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,11 +172,16 @@ class Stateful:
         return saver
 
     def _config(self, config: Config | None, thread_id: str | None) -> RunConfig:
+        """The configuration of a call."""
+        return read_config(config, thread_id)
+
+    def _where(self, config: Config | None, thread_id: str | None) -> RunConfig:
+        """A configuration that says where to look, whatever runs here."""
         return read_config(config, thread_id)
 
     def _place(self, config: Config | None, thread_id: str | None) -> tuple[Saver, RunConfig]:
         """Where to look; who keeps no past is told that first, as naming a thread would be of no use."""
-        saver, where = self._saver(), self._config(config, thread_id)
+        saver, where = self._saver(), self._where(config, thread_id)
         if where.thread_id is None:
             raise InvalidInput("no thread is named: pass thread_id='…' or configurable={'thread_id': '…'}")
         return saver, where

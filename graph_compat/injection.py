@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.config import RECURSION_LIMIT, TRACED
+from flowfn.config import GIVEN_THREAD, RECURSION_LIMIT, TRACED
 from flowfn.context import current_frame
 from flowfn.runtime import Runtime, StreamWriter
 from flowfn.values import MISSING
@@ -227,10 +227,6 @@ def place_of(frame: Frame, namespace: str) -> dict[str, Any]:
         "langgraph_path": path_of(call),
         "langgraph_checkpoint_ns": namespace,
     }
-
-
-GIVEN_THREAD = "__thread_id"
-"""The `configurable` that holds a caller's `thread_id` which isn't text; the thread's own is."""
 
 
 def _configurable(run: Run, given: Mapping[str, Any], namespace: str) -> dict[str, Any]:

@@ -4,9 +4,17 @@ makes the same ones.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from flowfn.config import Elsewhere
+
+_PLAIN = re.compile(r"[\w.-]*[^\W\d][\w.-]*")
+"""A name that means nothing else in a namespace: it isn't the number of a call, and has no separator in it."""
 
 
 def call_id(scope: str, name: str, digest: bytes, occurrence: int) -> str:
@@ -20,6 +28,18 @@ def nested_namespace(around: str, name: str, task: str, kind: str) -> str:
     if kind == "remembering":
         return "|".join([*(segment.split(":")[0] for segment in around.split("|") if segment), name])
     return "|".join(filter(None, [around, f"{name}:{task}"]))
+
+
+def namespace_elsewhere(own: str, elsewhere: Elsewhere) -> str:
+    """Where a nested run remembers for whom its caller names a thread or a namespace, instead of in its `own`."""
+    named = elsewhere.namespace
+    if not elsewhere.thread and _PLAIN.fullmatch(named):
+        return named
+    return f"{_quoted(named) if named else own}@{_quoted(elsewhere.thread)}"
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="", errors="surrogatepass")
 
 
 def remembers(namespace: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flowfn.config import RunConfig
+from flowfn.config import Elsewhere, RunConfig
 from flowfn.context import current_frame
 from flowfn.engine.hosts import Hosts
 from flowfn.engine.runs.entering import Fresh
@@ -43,13 +43,23 @@ async def nest(
     *,
     remembers: bool = False,
     recorded: bool = True,
+    elsewhere: Elsewhere | None = None,
 ) -> Ending:
-    """Run as a part of the run that calls: on its thread, in a namespace of its own.
+    """Run as a part of the run that calls: on its thread, in a namespace of its own, or in that which its caller names.
 
     The order's configuration is the whole of it; what of that is the caller's is there already.
     """
     settings = setup.settings_for(order)
-    run = nested(setup.program, settings, frame, hosts, order.config, remembers=remembers, recorded=recorded)
+    run = nested(
+        setup.program,
+        settings,
+        frame,
+        hosts,
+        order.config,
+        remembers=remembers,
+        recorded=recorded,
+        elsewhere=elsewhere,
+    )
     order.equip(run)
     if order.started is not None:
         order.started.nest(run)

@@ -11,25 +11,24 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from checkpointers.foreign.errors import SaverRaised
-from flowfn.config import RECURSION_LIMIT, Config, Durability, RunConfig, read_config
+from flowfn.config import GIVEN_THREAD, RECURSION_LIMIT, Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.policies import timeout_seconds
 from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
-from graph_compat.constants import CONFIG_KEY_SEND, START
+from graph_compat.constants import START
 from graph_compat.errors import (
     EmptyInputError,
     InvalidUpdateError,
     timed_out,
     translated,
 )
-from graph_compat.graph.configs import full_config
+from graph_compat.graph.configs import full_config, is_handed_on, of_a_part, of_its_own
 from graph_compat.graph.nested import Nested
 from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
 from graph_compat.graph.watched import ending_for
-from graph_compat.injection import GIVEN_THREAD
 from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import suffixed
 from graph_compat.langchain.runs import graph_run
@@ -327,7 +326,8 @@ class CompiledGraph(Nested):
         return GraphOutput(found.value, found.interrupts) if version == "v2" else found
 
     def _mode(self, mode: str | Sequence[str] | None, config: Config | None) -> str | Sequence[str]:
-        return "values" if mode is None and _run_around(config) is not None else super()._mode(mode, config)
+        is_part = mode is None and current_frame.get() is not None and is_handed_on(config)
+        return "values" if is_part else super()._mode(mode, config)
 
     def _printed(self, debug: bool | None) -> Sequence[str]:
         return super()._printed(debug or self.debug)
@@ -338,21 +338,34 @@ class CompiledGraph(Nested):
             raise ValueError(f"No checkpointer set. {self.name!r} keeps no past: compile(checkpointer=…)")
         return saver
 
+    def _where(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
+        return self._with_thread(self._read(full_config(self.config, config, thread_id), thread_id))
+
     def _config(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
         merged = full_config(self.config, config, thread_id)
+        read, frame = self._read(merged, thread_id), current_frame.get()
+        if frame is not None:
+            read = of_a_part(frame, read) if is_handed_on(merged) else of_its_own(read)
+        if self.checkpointer is True and not (
+            self._is_part_of(frame, read) and (read.thread_id is None or is_handed_on(merged))
+        ):
+            raise RuntimeError("checkpointer=True cannot be used for root graphs.")
+        return self._with_thread(read)
+
+    def _read(self, merged: Mapping[str, Any], thread_id: str | None) -> RunConfig:
+        """A configuration that is a call's, or names a place to look at."""
         limit = merged.get("recursion_limit")
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
         read = read_config(merged, thread_id)
-        if read.checkpoint_ns and (around := _run_around(config)) is not None:
-            read = replace(read, thread_id=around.thread or around.config.thread_id)
         given = (merged.get("configurable") or {}).get("thread_id")
         if given is not None and not isinstance(given, str):
             read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
-        frame = current_frame.get()
-        if self.checkpointer is True and not self._is_part_of(frame, read):
-            raise RuntimeError("checkpointer=True cannot be used for root graphs.")
-        if frame is None and read.thread_id is None and self.checkpointer not in (None, False):
+        return read
+
+    def _with_thread(self, read: RunConfig) -> RunConfig:
+        """A configuration that names a thread where one is needed."""
+        if current_frame.get() is None and read.thread_id is None and self.checkpointer not in (None, False):
             raise ValueError(_NO_THREAD)
         return read
 
@@ -405,14 +418,6 @@ class CompiledGraph(Nested):
     def _inputs(self) -> Any:
         """The channels that an input is written to, as an error names them."""
         return START
-
-
-def _run_around(config: Config | None) -> Run | None:
-    """The run that a call was handed the configuration of: with its place in that run, it is a part of it."""
-    frame = current_frame.get()
-    if frame is None or config is None or CONFIG_KEY_SEND not in (config.get("configurable") or ()):
-        return None
-    return frame.run
 
 
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:

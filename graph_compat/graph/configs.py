@@ -5,10 +5,13 @@ Rule: what was said nearest to a call wins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from flowfn.config import GIVEN_THREAD, Elsewhere
+from graph_compat.constants import CONFIG_KEY_SEND
 from graph_compat.langchain import INTEGRATION, config_around
 
 if TYPE_CHECKING:
@@ -77,6 +80,58 @@ def full_config(
             around = {**around, "configurable": {}}
         found = merged_config(around, found)
     return found
+
+
+def is_handed_on(config: Mapping[str, Any] | None) -> bool:
+    """Whether a configuration is that of running code: with its place in a run, what is called is a part of that."""
+    return config is not None and CONFIG_KEY_SEND in (config.get("configurable") or ())
+
+
+def of_a_part(frame: Frame, config: RunConfig) -> RunConfig:
+    """The configuration of a call that was handed that of the code in whose run it is made, changed or not.
+
+    The call is a part of the run, on its thread: another thread that it names is what its code is shown, and, with a
+    namespace that it names, where it remembers.
+    """
+    if not config.checkpoint_ns:
+        return config
+    given, shown = config.configurable.get(GIVEN_THREAD, config.thread_id), _shown_thread(frame)
+    said = {} if given is None or str(given) == str(shown) else {GIVEN_THREAD: given}
+    return replace(
+        config,
+        thread_id=frame.run.thread or frame.run.config.thread_id,
+        checkpoint_map={} if named_place(config.checkpoint_ns) else config.checkpoint_map,
+        configurable={**config.configurable, **said},
+    )
+
+
+def of_its_own(config: RunConfig) -> RunConfig:
+    """The configuration of a call inside a run that wasn't handed the one around: a namespace in it names nothing,
+    unless it is that of a checkpoint."""
+    if not config.checkpoint_ns or "" in config.checkpoint_map:
+        return config
+    return replace(config, checkpoint_ns="")
+
+
+_OF_A_TASK = re.compile(r":[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
+
+def named_place(namespace: str) -> str:
+    """The namespace that a caller names; empty where it is only that of the running code, which is a task's."""
+    return "" if _OF_A_TASK.search(namespace) else namespace
+
+
+def elsewhere_of(frame: Frame, config: RunConfig, named: str) -> Elsewhere | None:
+    """Where a part of a run remembers that has this configuration, if its callers name a place for it."""
+    given = config.configurable.get(GIVEN_THREAD)
+    thread = "" if given is None or str(given) == frame.run.thread else str(given)
+    return Elsewhere(thread, named) if thread or named else None
+
+
+def _shown_thread(frame: Frame) -> Any:
+    """The thread's id as the code of a frame sees it."""
+    run = frame.run
+    return run.config.configurable.get(GIVEN_THREAD, run.thread or run.config.thread_id)
 
 
 def _left_by_node(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

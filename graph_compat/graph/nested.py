@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.values import MISSING, Command
 from graph_compat.errors import Arrived, ParentCommand
-from graph_compat.graph.configs import config_within
+from graph_compat.graph.configs import config_within, elsewhere_of, named_place
 from graph_compat.graph.watched import Watched
 from graph_compat.langchain import callbacks_here
 from graph_compat.langchain.invoking import config_here
@@ -28,6 +28,7 @@ class Nested(Watched):
 
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """Run as a part of the run that calls; a command for the graph around arrives there."""
+        named = named_place(order.config.checkpoint_ns)
         around = order.config.under(frame.run.config)
         callbacks = order.config.rest.get("callbacks") or callbacks_here()
         around = replace(around, run_id=order.config.run_id, rest={**around.rest, "callbacks": callbacks})
@@ -35,21 +36,25 @@ class Nested(Watched):
         try:
             async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):
                 order = replace(order, config=config)
-                ending = await self._nested(self._self_setup, frame, given, order, hosts)
+                ending = await self._nested(self._self_setup, frame, given, order, hosts, named)
                 result.value = ending.value if order.shown is None else self._shown(ending, order.shown)
             return ending
         except ParentCommand as signal:
             raise _arrived(signal) from None
 
     def _nested(
-        self, setup: Setup, frame: Frame, given: Fresh, order: Order, hosts: Hosts
+        self, setup: Setup, frame: Frame, given: Fresh, order: Order, hosts: Hosts, named: str = ""
     ) -> Coroutine[Any, Any, Ending]:
         from flowfn.invocation.nesting import nest
 
         recorded = self.checkpointer is not False
+        remembers = setup.remembers or bool(named)
+        elsewhere = elsewhere_of(frame, order.config, named) if remembers else None
         if setup.settings.store is not None and frame.run.settings.store is not None:  # that around counts
             setup = replace(setup, settings=replace(setup.settings, store=None))
-        return nest(setup, frame, given, order, hosts, remembers=setup.remembers, recorded=recorded)
+        return nest(
+            setup, frame, given, order, hosts, remembers=remembers, recorded=recorded, elsewhere=elsewhere
+        )
 
     def as_node(self, state: Any) -> Any:
         """What it comes to as the node that runs here, on what the node is given."""

@@ -177,6 +177,8 @@ INSTEAD = {
     ): "invoke: {'x': ['edit', 100, 'yes']}",
     Name("subgraph_threads", "parents_after_a_replay_inside_a_subgraph"): "parents: ({}, False)",
     Name("subgraph_threads", "steps_after_an_update_of_a_memory"): "step: 3",
+    Name("subgraph_threads", "a_customer_of_two_threads"): "invoke: {'x': ['ann', ['ann had 0']]}",
+    Name("subgraph_threads", "customers_in_turn"): "'b', [3], 'ba', [4, 3]]}",
     Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",
     Name("humans", "a_failure_after_an_answer"): "open: ()\nstream: None\nstream raised",
     Name(

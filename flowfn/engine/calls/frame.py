@@ -198,10 +198,10 @@ class Frame:
         """Whether its code has called nothing, and so hasn't heard that somebody left its run: its result counts."""
         return not (self.steps or self.nested) and type(self.run.root.fatal) is Cancelled
 
-    def next_nested(self) -> int:
-        """How many runs this attempt nested in itself before."""
+    def next_nested(self, place: str | None = None) -> int:
+        """How many runs this attempt nested in itself before, or, of a place that its code named, in that."""
         number, self.nested = self.nested, self.nested + 1
-        return number
+        return number if place is None else self.position(place)
 
     def position(self, name: str) -> int:
         """How many calls of the same name this attempt made before."""

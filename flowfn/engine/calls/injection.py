@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from flowfn.config import GIVEN_THREAD
 from flowfn.events import Custom
 from flowfn.instance_ids import instance_id
 from flowfn.runtime import ExecutionInfo, Runtime, StreamWriter, unheard
@@ -27,7 +28,7 @@ def runtime_of(frame: Frame) -> Runtime[Any]:
             checkpoint_id=run.checkpoint.id,
             checkpoint_ns=place_of(frame),
             task_id=call.id,
-            thread_id=run.thread or None,
+            thread_id=run.config.configurable.get(GIVEN_THREAD, run.thread or None),
             run_id=run.config.run_text,
             node_attempt=frame.attempt,
             node_first_attempt_time=frame.began,

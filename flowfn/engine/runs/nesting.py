@@ -5,6 +5,7 @@ Its namespace says where: `name:id` of the call that it runs in, under that call
 so whatever is recorded in the namespace belongs to this call, and the run goes on from there. A run that
 `remembers` has a namespace without ids instead: what it finds there may be of an earlier call, or of one beside it,
 which its checkpoint tells by its call and the checkpoints of the runs around it; then it takes its input on top of it.
+Where its caller names a thread or a namespace, its own says so: what is remembered for one is never another's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.hosts import Hosts
-from flowfn.engine.ids import nested_namespace
+from flowfn.engine.ids import namespace_elsewhere, nested_namespace
 from flowfn.engine.records.reader import hear_of
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.superstep import go_on
@@ -38,7 +39,7 @@ STACKED = 12
 again where LangChain's runnables call it."""
 
 if TYPE_CHECKING:
-    from flowfn.config import RunConfig
+    from flowfn.config import Elsewhere, RunConfig
     from flowfn.engine.calls.frame import Frame
     from flowfn.engine.records.journal import Journal
     from flowfn.ports import Loaded
@@ -54,15 +55,17 @@ def nested(
     *,
     remembers: bool = False,
     recorded: bool = True,
+    elsewhere: Elsewhere | None = None,
 ) -> Run:
     """A run of another program inside one of a run's calls.
 
     `hosts` are its caller's: one who blocks has async code run on the loop of the run around, if that has one.
+    `elsewhere` is what the caller of one that remembers names, where it names a place.
 
     Raises:
         NestedTooDeep: the name of its place is too long to be kept, or it is the thousandth.
     """
-    run, namespace = frame.run, _namespace(frame, remembers)
+    run, namespace = frame.run, _namespace(frame, remembers, elsewhere)
     journal = run.journal if recorded else None
     if run.depth >= DEEPEST or (journal is not None and len(namespace.encode()) > LONGEST):
         raise NestedTooDeep(_too_deep(program, run.depth))
@@ -89,10 +92,14 @@ def _too_deep(program: Program, depth: int) -> str:
     )
 
 
-def _namespace(frame: Frame, remembers: bool) -> str:
-    run, number = frame.run, frame.next_nested()
-    kind = "remembering" if remembers else "anew"
+def _namespace(frame: Frame, remembers: bool, elsewhere: Elsewhere | None) -> str:
+    run, kind = frame.run, "remembering" if remembers else "anew"
     here = nested_namespace(run.namespace, frame.call.definition.name, frame.call.id, kind)
+    if elsewhere is None:
+        number = frame.next_nested()
+    else:
+        here = namespace_elsewhere(here, elsewhere)
+        number = frame.next_nested(here)
     return f"{here}|{number}" if number else here
 
 

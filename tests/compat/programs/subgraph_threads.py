@@ -1,11 +1,14 @@
 """Persistence of graphs inside graphs: savers, namespaces, interrupts and time travel (sections 2.25 and 2.26)."""
 
 import operator
+from functools import partial
 from typing import Annotated, TypedDict
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
 from ..parts import ONE, edges, nodes
@@ -605,6 +608,193 @@ async def another_thread_in_the_configuration_of_a_node(t):
     await t.invoke(graph, {"x": ["i"]}, THREAD)
     await t.invoke(graph, Command(resume="!"), THREAD)
     await t.state(sub, {"configurable": {"thread_id": "other"}})
+
+
+OTHER = {"thread_id": "other"}
+
+
+def talks(t):
+    """A builder of a graph that says on which thread it is, and how often it has been called there."""
+
+    def talk(state, config: RunnableConfig):
+        return {"x": [f"{config['configurable'].get('thread_id')} had {len(state['x'])}"]}
+
+    return chain(t, ("talk", t.node(talk)))
+
+
+def for_each(t, sub, place, **options):
+    """A graph whose node calls the subgraph for the last word, with its own configuration but for the `place`."""
+
+    async def node(state, config: RunnableConfig):
+        configurable = {**config["configurable"], **place(state["x"][-1])}
+        result = await t.call(sub, "invoke", {"x": []}, {**config, "configurable": configurable})
+        return {"x": [result["x"]]}
+
+    return chain(t, ("node", t.node(node))).compile(**options)
+
+
+async def a_thread_for_each_customer(t):
+    """A graph that a node hands its configuration with another thread sees that thread, and what it remembers is that
+    thread's alone."""
+    for own in (True, None, InMemorySaver(), False):
+        for around in (InMemorySaver(), None):
+            if own is True and around is None:
+                continue
+            sub = talks(t).compile(checkpointer=own)
+            graph = for_each(t, sub, lambda word: {"thread_id": f"for {word}"}, checkpointer=around)
+            for word in ("ann", "bob", "ann"):
+                await t.invoke(graph, {"x": [word]}, THREAD)
+
+
+async def a_namespace_for_each_customer(t):
+    """What a graph remembers that a node calls in a namespace which it names is that one's, whatever its saver is."""
+    for own in (True, None, InMemorySaver()):
+        sub = talks(t).compile(checkpointer=own)
+        for place in (lambda word: {"checkpoint_ns": word}, lambda word: {"checkpoint_ns": word, **OTHER}):
+            graph = for_each(t, sub, place, checkpointer=InMemorySaver())
+            for word in ("ann", "bob", "ann"):
+                await t.invoke(graph, {"x": [word]}, THREAD)
+
+
+async def customers_with_separators_in_their_names(t):
+    """Whatever a thread is called, and a namespace, what is remembered there is its own."""
+    sub = talks(t).compile(checkpointer=True)
+    for key in ("thread_id", "checkpoint_ns"):
+        names = {
+            "thread_id": ("a", "a:b", "a|b", "a@b", "a%7Cb", "42"),
+            "checkpoint_ns": ("a", "42", "a@b", "a%40b"),
+        }
+        graph = for_each(t, sub, partial(dict_of, key), checkpointer=InMemorySaver())
+        for word in (*names[key], *names[key]):
+            result = await t.call(graph, "invoke", {"x": [word]}, THREAD)
+            t.note(word, result["x"][-1])
+
+
+def dict_of(key, value):
+    return {key: value}
+
+
+async def a_question_for_each_customer(t):
+    """A graph that remembers by customer asks through the graph around, and takes its answer."""
+    for place in (lambda word: {"thread_id": word}, lambda word: {"checkpoint_ns": word}):
+        sub = chain(t, "s1", ("ask", t.node(asks("?")))).compile(checkpointer=True)
+        graph = for_each(t, sub, place, checkpointer=InMemorySaver())
+        for word in ("ann", "bob", "ann"):
+            await t.invoke(graph, {"x": [word]}, THREAD)
+            await t.invoke(graph, Command(resume=f"for {word}"), THREAD)
+
+
+async def memories_below_another_thread(t):
+    """A graph that remembers is on the thread of the graph that calls it, however that came to be on it."""
+    memory = talks(t).compile(checkpointer=True)
+
+    def calling(*given):
+        async def call(state, config: RunnableConfig):
+            found = [config if each == "its own" else each for each in given]
+            return {"x": [(await t.call(memory, "invoke", {"x": []}, *found))["x"]]}
+
+        return t.node(call)
+
+    for middle_node in (memory, calling(), calling({"tags": ["t"]}), calling("its own")):
+        middle = chain(t, ("middle", middle_node)).compile()
+        graph = for_each(t, middle, lambda word: {"thread_id": word}, checkpointer=InMemorySaver())
+        for word in ("ann", "bob", "ann"):
+            await t.invoke(graph, {"x": [word]}, THREAD)
+
+
+async def parallel_customers(t):
+    """Nodes beside each other that call one graph on threads of their own have memories of their own."""
+    sub = talks(t).compile(checkpointer=True)
+
+    async def node(state, config: RunnableConfig):
+        configurable = {**config["configurable"], "thread_id": state["x"]}
+        result = await t.call(sub, "invoke", {"x": []}, {**config, "configurable": configurable})
+        return {"x": [result["x"]]}
+
+    builder = StateGraph(State).add_node("node", t.node(node))
+    builder.add_conditional_edges(START, lambda state: [Send("node", {"x": who}) for who in "abc"], ["node"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    for _ in range(3):
+        await t.invoke(graph, {"x": []}, THREAD)
+
+
+async def an_entrypoint_for_each_customer(t):
+    """An entrypoint that is handed a configuration with another thread sees that one, and so does a graph in one."""
+
+    def inner(given, config: RunnableConfig):
+        return config["configurable"].get("thread_id")
+
+    async def ainner(given, config: RunnableConfig):
+        return inner(given, config)
+
+    called = entrypoint()(ainner if t.asyncio else inner)
+
+    async def node(state, config: RunnableConfig):
+        elsewhere = {**config, "configurable": {**config["configurable"], "thread_id": "other"}}
+        given = (elsewhere, None, {"configurable": {"thread_id": "bare"}})
+        return {"x": [await t.call(called, "invoke", 1, each) for each in given]}
+
+    for options in ({"checkpointer": InMemorySaver()}, {}):
+        graph = chain(t, ("node", t.node(node))).compile(**options)
+        await t.invoke(graph, {"x": []}, THREAD)
+    await t.invoke(graph, {"x": []})
+
+
+async def the_run_of_another_thread(t):
+    """What a runtime says of the thread is what the configuration says."""
+
+    def inner(state, config: RunnableConfig, runtime: Runtime):
+        return {"x": [runtime.execution_info.thread_id, config["configurable"]["thread_id"]]}
+
+    sub = chain(t, ("inner", t.node(inner))).compile()
+    for thread in ("1", 5):
+        graph = for_each(t, sub, lambda word: {"thread_id": word}, checkpointer=InMemorySaver())
+        await t.invoke(graph, {"x": ["ann"]}, {"configurable": {"thread_id": thread}})
+
+
+async def a_bare_namespace_in_a_node(t):
+    """A thread that a node names without its configuration is one of its own: a namespace beside it names nothing, and
+    what has no thread of its own is refused there."""
+
+    def calling(sub):
+        async def node(state):
+            place = {"thread_id": "1", "checkpoint_ns": state["x"][-1]}
+            return {"x": [(await t.call(sub, "invoke", {"x": []}, {"configurable": place}))["x"]]}
+
+        return t.node(node)
+
+    for own in (True, InMemorySaver()):
+        sub = talks(t).compile(checkpointer=own)
+        graph = chain(t, ("node", calling(sub))).compile(checkpointer=InMemorySaver())
+        for word in ("ann", "bob", "ann"):
+            await t.invoke(graph, {"x": [word]}, THREAD)
+
+
+@differs("a run writes to its own thread")
+async def a_customer_of_two_threads(t):
+    """What a part of a run remembers for a thread that its caller names, where that's called on another thread."""
+    sub = talks(t).compile(checkpointer=True)
+    graph = for_each(t, sub, lambda word: {"thread_id": word}, checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["ann"]}, THREAD)
+    await t.invoke(graph, {"x": ["ann"]}, {"configurable": {"thread_id": "2"}})
+
+
+@differs("what is remembered doesn't depend on what was called before")
+async def customers_in_turn(t):
+    """A node that calls a graph for two customers, and later for one of them, or for both the other way round."""
+    sub = talks(t).compile(checkpointer=True)
+
+    async def node(state, config: RunnableConfig):
+        found = []
+        for who in state["x"][-1]:
+            configurable = {**config["configurable"], "thread_id": who}
+            result = await t.call(sub, "invoke", {"x": []}, {**config, "configurable": configurable})
+            found.append(len(result["x"]))
+        return {"x": [found]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    for turn in ("ab", "ab", "b", "ba"):
+        await t.invoke(graph, {"x": [turn]}, THREAD)
 
 
 async def commands_for_a_memory(t):
