@@ -7,6 +7,7 @@ Nothing is told where the program hasn't imported LangChain, or nobody listens.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -38,6 +39,7 @@ from graph_compat.langchain.tokens import shown_by
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
+    from graph_compat.langchain.run_trees import RunTree
     from graph_compat.types import TracePolicy
 
 
@@ -116,7 +118,7 @@ async def _settled(told: Any) -> None:
 
 
 class Chain:
-    """A run in a graph, told of to callbacks, and while it is entered LangChain's context.
+    """A run in a graph, told of to callbacks, and while it is entered LangChain's context, and LangSmith's.
 
     `run` is None where nobody listens; `tag` is that of what runs in it.
     """
@@ -125,14 +127,21 @@ class Chain:
         self.config = config
         self.run = run
         self._tag = tag
+        self._traced: RunTree | None = None
 
     def __enter__(self) -> Chain:
         callbacks = self.config["callbacks"] if self.run is None else self.run.get_child(self._tag)
         config: Any = {**self.config, "callbacks": callbacks}
         self._token = var_child_runnable_config().set(config)
+        if self.run is not None and "langchain_core.tracers.langchain" in sys.modules:
+            from graph_compat.langchain.run_trees import RunTree
+
+            self._traced = RunTree.of(self.run)
         return self
 
     def __exit__(self, *raised: Any) -> None:
+        if self._traced is not None:
+            self._traced.leave()
         var_child_runnable_config().reset(self._token)
 
     def ended(self, value: Any) -> Any:

@@ -6,11 +6,15 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
+from langchain_core.tracers.langchain import LangChainTracer, wait_for_all_tracers
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 from langgraph.utils.runnable import RunnableCallable
+from langsmith import Client, traceable
+from langsmith.run_helpers import get_current_run_tree
 
 from ..parts import ONE, State, edges, nodes
 from ..trace import Trace
@@ -258,3 +262,101 @@ async def results_that_callbacks_are_told_of(t: Trace) -> None:
         if keys != []:
             await t.invoke(around, {"x": []}, {"callbacks": [told]})
         t.note("told", told.seen)
+
+
+class KeepingClient(Client):
+    """LangSmith's client that keeps what it is told of, and sends nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(api_url="http://localhost:1", api_key="-", auto_batch_tracing=False, info={})
+        self.kept: dict[str, tuple[str, str | None]] = {}
+
+    def create_run(self, name: str, inputs: Any, run_type: Any, **rest: Any) -> None:
+        """Note whose child a run is."""
+        parent = rest.get("parent_run_id")
+        self.kept[str(rest["id"])] = name, None if parent is None else str(parent)
+
+    def update_run(self, run_id: Any, **rest: Any) -> None:
+        """Nothing more is noted of it."""
+
+    def told(self) -> list[Any]:
+        """The runs, each with the one that it is in."""
+        wait_for_all_tracers()
+        names = {id: name for id, (name, _) in self.kept.items()}
+        return sorted((name, parent and names[parent]) for name, parent in self.kept.values())
+
+
+@traceable
+def traced(x: int) -> int:
+    """A function that LangSmith is told of."""
+    return x
+
+
+def in_tree() -> str | None:
+    """The run that LangSmith takes the code to be in."""
+    tree = get_current_run_tree()
+    return None if tree is None else tree.name
+
+
+async def run_trees_of_nodes(t: Trace) -> None:
+    """In a node, and in a router, LangSmith takes code to be in the node, whose children `@traceable` functions are."""
+
+    def node(state: Any) -> Any:
+        traced(1)
+        return {"x": [in_tree()]}
+
+    def route(state: Any) -> str:
+        traced(2)
+        return "b"
+
+    inner = edges(nodes(t, StateGraph(State), inside=node), ". inside .").compile(name="inner")
+    builder = nodes(t, StateGraph(State), a=node, b=node).add_node("sub", inner)
+    builder.add_conditional_edges("a", route, ["b"])
+    graph = edges(builder, ". a", ". sub .", "b .").compile()
+    client = KeepingClient()
+    await t.invoke(graph, {"x": []}, {"callbacks": [LangChainTracer(client=client)]})
+    t.note("told", client.told())
+    t.note("after", in_tree())
+    await t.invoke(graph, {"x": []})
+
+
+async def run_trees_of_calls(t: Trace) -> None:
+    """The same of entrypoints and tasks."""
+    client = KeepingClient()
+
+    if t.asyncio:
+
+        @task(name="called")
+        async def acalled() -> Any:
+            traced(1)
+            return in_tree()
+
+        @entrypoint()
+        async def workflow(given: Any) -> Any:
+            return [in_tree(), await acalled(), in_tree()]
+    else:
+
+        @task
+        def called() -> Any:
+            traced(1)
+            return in_tree()
+
+        @entrypoint()
+        def workflow(given: Any) -> Any:
+            return [in_tree(), called().result(), in_tree()]
+
+    await t.invoke(workflow, 1, {"callbacks": [LangChainTracer(client=client)]})
+    t.note("told", client.told())
+    await t.invoke(workflow, 1)
+
+
+async def run_trees_of_what_fails(t: Trace) -> None:
+    """After a node that failed, or asked, LangSmith's current run is the one around the graph again."""
+
+    def fails(state: Any) -> Any:
+        raise ValueError(in_tree())
+
+    graph = edges(nodes(t, StateGraph(State), fails=fails), ". fails .").compile()
+    client = KeepingClient()
+    await t.invoke(graph, {"x": []}, {"callbacks": [LangChainTracer(client=client)]})
+    t.note("after", in_tree())
