@@ -101,6 +101,7 @@ class RunConfig:
             recursion_limit=around.recursion_limit
             if self.recursion_limit == RECURSION_LIMIT
             else self.recursion_limit,
+            max_concurrency=around.max_concurrency if self.max_concurrency is None else self.max_concurrency,
             tags=(*around.tags, *(tag for tag in self.tags if tag not in around.tags)),
             metadata={**around.metadata, **self.metadata},
             configurable={**around.configurable, **self.configurable},

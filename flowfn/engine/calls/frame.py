@@ -122,7 +122,7 @@ class Frame:
         """Whether its code was told, and may call nothing more. On an event loop other branches may."""
         self.closed = False
         """Whether it has ended: what its code left running may call nothing more."""
-        self.slots = run.root.slots if call.definition.counted else None
+        self.slots = run.slots if call.definition.counted else None
         """Where it has a place under `max_concurrency`; None where it needs none, and once its code has ended."""
         self.waits = 0
         """In how many ways its code waits for calls of its own at this moment."""

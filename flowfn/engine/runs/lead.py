@@ -49,7 +49,7 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
         Exception: a task's own; the thread can be resumed.
     """
     if run.config.max_concurrency is not None:
-        run.root.slots = Places(run.config.max_concurrency)
+        run.slots = Places(run.config.max_concurrency)
     if run.journal is None:
         return await _lead_unrecorded(run, given)
     journal = run.journal

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.hosts import Hosts
 from flowfn.engine.ids import namespace_elsewhere, nested_namespace
 from flowfn.engine.records.reader import hear_of
+from flowfn.engine.runs.places import Places
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.superstep import go_on
 from flowfn.engine.runs.telling import tell_where_it_stands
@@ -69,7 +70,7 @@ def nested(
     journal = run.journal if recorded else None
     if run.depth >= DEEPEST or (journal is not None and len(namespace.encode()) > LONGEST):
         raise NestedTooDeep(_too_deep(program, run.depth))
-    return Run(
+    inside = Run(
         program,
         hosts if hosts.loop is not None or hosts is run.hosts else replace(run.hosts, own=hosts.own),
         journal,
@@ -81,6 +82,9 @@ def nested(
         namespace=namespace,
         remembers=remembers,
     )
+    if inside.slots is None and inside.config.max_concurrency is not None:
+        inside.slots = Places(inside.config.max_concurrency)
+    return inside
 
 
 def _too_deep(program: Program, depth: int) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from flowfn.engine.questions.answers import Pending
     from flowfn.engine.questions.offers import Offer
     from flowfn.engine.replay.rehearsal import Rehearsal
-    from flowfn.engine.runs.places import Places
     from flowfn.futures import Future
     from flowfn.ports import Host
 
@@ -65,7 +64,6 @@ class Root:
         "rests",
         "reused",
         "since",
-        "slots",
         "waiting",
         "went_back",
     )
@@ -78,7 +76,6 @@ class Root:
         self.ran = Tally()
         self.reused = Tally()
         self.control = RunControl()
-        self.slots: Places | None = None
         self.fatal: BaseException | None = None
         """What ends the run, whatever user code makes of that."""
         self.rejected: Exception | None = None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
     from flowfn.engine.records.journal import Journal
     from flowfn.engine.records.reader import Reader
+    from flowfn.engine.runs.places import Places
     from flowfn.engine.settings import Settings
     from flowfn.pregel.program import Task
 
@@ -63,6 +64,8 @@ class Run:
     """What its only node was called when it recorded its calls, if that was another name."""
     depth = 0
     """How many runs there are around it."""
+    slots: Places | None = None
+    """Where its calls have a place under `max_concurrency`: those of the run around it, if there is a limit there."""
     pause: Callable[[], Any] | None = None
     """Waits between supersteps until whoever watches has caught up."""
     before_work: Callable[[int], Any] | None = None
@@ -123,7 +126,7 @@ class Run:
         """What it shares with the runs around it, if it is nested; else it is the root itself."""
         if parent is not None:
             self.thread, self.post, self.readers = parent.thread, parent.post, parent.readers
-            self.depth = parent.depth + 1
+            self.depth, self.slots = parent.depth + 1, parent.slots
             return parent.root
         root = Root(self.host)
         if self.journal is not None:

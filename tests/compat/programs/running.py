@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+import time
 from contextvars import ContextVar
 from typing import Annotated, Any
 
@@ -321,6 +322,49 @@ async def max_concurrency(t: Trace) -> None:
     graph = edges(builder, ". a").compile()
     for most in [3, 7]:
         await t.invoke(graph, {"x": []}, {"max_concurrency": most})
+
+
+async def max_concurrency_of_a_nested_graph(t: Trace) -> None:
+    """A graph that a node calls runs no more at once than its own configuration says, which it may be bound to."""
+    running, most = set[int](), [0]
+
+    def begin(arg: int) -> None:
+        running.add(arg)
+        most[0] = max(most[0], len(running))
+
+    def work(arg: int) -> Any:
+        begin(arg)
+        time.sleep(0.005)
+        running.remove(arg)
+        return {"x": [arg]}
+
+    async def awork(arg: int) -> Any:
+        begin(arg)
+        await asyncio.sleep(0.005)
+        running.remove(arg)
+        return {"x": [arg]}
+
+    builder = StateGraph(State).add_node("w", awork if t.asyncio else work)
+    builder.add_conditional_edges("__start__", lambda state: [Send("w", i) for i in range(6)], ["w"])
+    graph = builder.compile()
+
+    def calling(config: Any) -> Any:
+        async def node(state: Any) -> Any:
+            return await t.call(graph, "invoke", {"x": []}, config)
+
+        return t.node(node)
+
+    one = {"max_concurrency": 1}
+    for node, around in (
+        (calling(one), {}),
+        (calling(one), {"max_concurrency": 3}),
+        (graph.with_config(one), {}),
+        (calling(None), one),
+    ):
+        most[0] = 0
+        outer = edges(StateGraph(State).add_node("node", node), ". node .").compile()
+        await t.invoke(outer, {"x": []}, around)
+        t.note("at once", most)
 
 
 async def output_keys_and_stream_modes_of_invoke(t: Trace) -> None:
