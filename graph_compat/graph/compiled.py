@@ -11,7 +11,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from checkpointers.foreign.errors import SaverRaised
-from flowfn.config import GIVEN_THREAD, RECURSION_LIMIT, Config, Durability, RunConfig, read_config
+from flowfn.config import GIVEN_THREAD, Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.policies import timeout_seconds
@@ -24,7 +24,13 @@ from graph_compat.errors import (
     timed_out,
     translated,
 )
-from graph_compat.graph.configs import full_config, is_handed_on, of_a_part, of_its_own
+from graph_compat.graph.configs import (
+    DEFAULT_RECURSION_LIMIT,
+    full_config,
+    is_handed_on,
+    of_a_part,
+    of_its_own,
+)
 from graph_compat.graph.nested import Nested
 from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
@@ -131,7 +137,7 @@ class CompiledGraph(Nested):
         given = [config] * len(inputs) if config is None or isinstance(config, Mapping) else config
         limits = (full_config(self.config, one, None).get("recursion_limit") for one in given)
         return [
-            {**(one or {}), "recursion_limit": RECURSION_LIMIT if limit is None else limit}
+            {**(one or {}), "recursion_limit": DEFAULT_RECURSION_LIMIT if limit is None else limit}
             for one, limit in zip(given, limits, strict=True)
         ]
 
@@ -344,7 +350,10 @@ class CompiledGraph(Nested):
     def _config(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
         merged = full_config(self.config, config, thread_id)
         read, frame = self._read(merged, thread_id), current_frame.get()
-        if frame is not None:
+        if frame is None:
+            if merged.get("recursion_limit") is None and read.recursion_limit != DEFAULT_RECURSION_LIMIT:
+                read = replace(read, recursion_limit=DEFAULT_RECURSION_LIMIT)
+        else:
             read = of_a_part(frame, read) if is_handed_on(merged) else of_its_own(read)
         if self.checkpointer is True and not (
             self._is_part_of(frame, read) and (read.thread_id is None or is_handed_on(merged))

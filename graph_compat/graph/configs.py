@@ -5,12 +5,13 @@ Rule: what was said nearest to a call wins.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import GIVEN_THREAD, Elsewhere
+from flowfn.config import GIVEN_THREAD, RECURSION_LIMIT, Elsewhere
 from graph_compat.constants import CONFIG_KEY_SEND
 from graph_compat.langchain import INTEGRATION, config_around
 
@@ -31,6 +32,9 @@ KEYS = frozenset(
     ]
 )
 """The keys of a configuration."""
+
+DEFAULT_RECURSION_LIMIT = int(os.environ.get("LANGGRAPH_DEFAULT_RECURSION_LIMIT") or RECURSION_LIMIT)
+"""Supersteps that a call may take which says nothing else, and isn't a part of a run that does."""
 
 _COORDINATES = frozenset(["thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"])
 """The keys of its `configurable` that say where a call belongs."""

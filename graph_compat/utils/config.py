@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from graph_compat.config import get_config, get_store
-from graph_compat.graph.configs import merged_config, with_own_keys
+from graph_compat.graph.configs import DEFAULT_RECURSION_LIMIT, merged_config, with_own_keys
 
 __all__ = ["ensure_config", "get_config", "get_store", "merge_configs", "patch_configurable"]
 
@@ -22,7 +21,7 @@ def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
         "tags": [],
         "metadata": {},
         "callbacks": None,
-        "recursion_limit": RECURSION_LIMIT,
+        "recursion_limit": DEFAULT_RECURSION_LIMIT,
         "configurable": {},
     }
     ambient = None if current_frame.get() is None else get_config()
