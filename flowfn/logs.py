@@ -1,4 +1,7 @@
-"""The one logger of flowfn, silent unless the program configures logging; and where in a run a line was logged."""
+"""The one logger of flowfn, all but silent unless the program configures logging; and where in a run a line was logged.
+
+Rule: what a program wrote that nothing in it takes is lost for good, and often misspelt: that is told on stderr too.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,26 @@ import logging
 
 from flowfn.context import current_frame
 
-__all__ = ["RunContext", "logger"]
+__all__ = ["LOST", "RunContext", "logger"]
+
+LOST = {"flowfn_lost": True}
+"""The `extra` of a line that tells what is lost for good."""
+
+
+class _Unconfigured(logging.NullHandler):
+    """Tells what is lost for good as Python tells what has no handler, where the program gave flowfn's lines none."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Tell of it, or don't."""
+        others = any(each is not self for each in logger.handlers) or logging.getLogger().handlers
+        last = logging.lastResort
+        if last is None or others or not hasattr(record, "flowfn_lost"):
+            return False
+        return bool(last.handle(record))
+
 
 logger = logging.getLogger("flowfn")
-logger.addHandler(logging.NullHandler())
+logger.addHandler(_Unconfigured())
 
 
 class RunContext(logging.Filter):

@@ -28,6 +28,15 @@ for graph in (inner, outer):
             print(str(error).partition(" without")[0])
 """
 
+MISSPELT = """
+from {library}.graph import StateGraph
+from {library}.types import Command
+
+graph = StateGraph(dict).add_node("a", lambda state: Command(goto="misspelt")).set_entry_point("a").compile()
+graph.invoke({{}})
+"""
+
+
 def process(program: str, library: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A program that has ended."""
     return subprocess.run(
@@ -44,3 +53,24 @@ def test_the_environment_may_have_the_default_of_the_recursion_limit(library: st
     """A call that names no limit has that of LANGGRAPH_DEFAULT_RECURSION_LIMIT."""
     told = process(LOOPS, library, LANGGRAPH_DEFAULT_RECURSION_LIMIT="5").stdout
     assert told.splitlines() == ["Recursion limit of 5 reached", "{'n': 9}"] * 2
+
+
+@pytest.mark.parametrize("library", [LANGGRAPH, GRAPH_COMPAT])
+def test_a_misspelt_target_is_told_of_on_stderr(library: str) -> None:
+    """A command that leads to a node that isn't there is told of where the program configures no logging."""
+    told = process(MISSPELT, library).stderr
+    assert [line.count("branch:to:misspelt") for line in told.splitlines()] == [1]
+
+
+def test_a_program_that_configures_logging_is_told_once() -> None:
+    """Its own handlers are told of it, and nobody else."""
+    told = process(
+        "import logging; logging.basicConfig(format='own %(message)s')" + MISSPELT, GRAPH_COMPAT
+    ).stderr
+    assert [line.partition(" ")[0] for line in told.splitlines()] == ["own"]
+
+
+def test_a_program_that_silences_flowfn_is_told_nothing() -> None:
+    """A handler of flowfn's logger alone is one too."""
+    silent = "import logging; logging.getLogger('flowfn').addHandler(logging.NullHandler())"
+    assert process(silent + MISSPELT, GRAPH_COMPAT).stderr == ""

@@ -15,7 +15,7 @@ from flowfn.described import body_of
 from flowfn.engine.ids import node_scope
 from flowfn.engine.records.ledger import Ledger
 from flowfn.identity.names import qualified_name
-from flowfn.logs import logger
+from flowfn.logs import LOST, logger
 from flowfn.ports import Deserializer, Loaded
 from flowfn.pregel import ways
 from flowfn.pregel.apply import Changes
@@ -110,10 +110,10 @@ def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
     """Say what was written or sent to nothing that the program has."""
     for name, channel in changes.ignored:
         wrote = "the call" if name == INPUT else f"node {name!r}"
-        logger.warning("%s wrote to %r, which %r doesn't have", wrote, channel, program.name)
+        logger.warning("%s wrote to %r, which %r doesn't have", wrote, channel, program.name, extra=LOST)
     if program.sends in (changes.updated or ()):
         for packet in unknown_sends(program, after):
-            logger.warning("%r was sent to no node of %r, and is dropped", packet, program.name)
+            logger.warning("%r was sent to no node of %r, and is dropped", packet, program.name, extra=LOST)
 
 
 def _names(said: Sequence[Any]) -> list[str]:
