@@ -148,7 +148,11 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         """A copy with other attributes."""
         new = self.__class__.__new__(self.__class__)
         new.__dict__.update(self.__dict__)
-        new.__dict__.update(update or {})
+        for name, value in (update or {}).items():
+            if _may_be_set(type(new), name):
+                setattr(new, name, value)
+            else:
+                new.__dict__[name] = value
         new._made = None
         return new
 
@@ -224,6 +228,12 @@ class Surface(AsRunnable, Workflow[Any, Any]):
 
 
 PregelProtocol.register(Surface)
+
+
+def _may_be_set(cls: type, name: str) -> bool:
+    """Whether it is an attribute that isn't kept under its name, and may be set."""
+    found = getattr(cls, name, None)
+    return isinstance(found, property) and found.fset is not None
 
 
 def _names(stops: str | Sequence[str]) -> str | list[str]:

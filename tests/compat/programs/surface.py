@@ -304,3 +304,17 @@ async def modules_without_an_import(t: Trace) -> None:
 
     modules = (pregel.protocol, pregel.main, config, store.base, errors, graph.message)
     t.note("modules", [module.__name__.rpartition(".")[2] for module in modules])
+
+
+async def copies_with_breakpoints(t: Trace) -> None:
+    """A copy of a graph stops where it was told to, and the graph itself doesn't."""
+    from langgraph.graph import StateGraph
+
+    builder = StateGraph(dict).add_node("a", lambda state: state).add_node("b", lambda state: state)
+    graph = builder.add_edge("__start__", "a").add_edge("a", "b").compile()
+    for update in ({"interrupt_before_nodes": ["b"]}, {"interrupt_after_nodes": "*"}, {"name": "other"}):
+        made = graph.copy(update)
+        t.note("copy", (made.name, made.interrupt_before_nodes, made.interrupt_after_nodes))
+        await t.stream(made, {"x": 1})
+    t.note("itself", (graph.interrupt_before_nodes, graph.interrupt_after_nodes))
+    await t.stream(graph, {"x": 1})
