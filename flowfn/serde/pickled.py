@@ -47,8 +47,16 @@ class PickleSerde:
     give it back, while no pickles are left.
     """
 
-    def __init__(self, allow: Iterable[Any] = (), *, inner: Serde = DEFAULT) -> None:
+    def __init__(
+        self,
+        allow: Iterable[Any] = (),
+        *,
+        inner: Serde = DEFAULT,
+        remedy: str = "PickleSerde(allow=[{}, ...])",
+    ) -> None:
         self._inner = inner
+        self._remedy = remedy
+        """How to allow a class, by its name, as an error says."""
         self._allowed: dict[str, Any] = {}
         for each in allow:
             if not callable(each) or not hasattr(each, "__qualname__"):
@@ -75,7 +83,7 @@ class PickleSerde:
         if data[:1] != _OPENING:
             return self._inner.loads(data)
         try:
-            return _Unpickler(data, self._allowed).load()
+            return _Unpickler(data, self._allowed, self._remedy).load()
         except UntrustedTypeError:
             raise
         except Exception as error:
@@ -87,9 +95,10 @@ class PickleSerde:
 class _Unpickler(pickle.Unpickler):
     """Finds what is allowed, and nothing else."""
 
-    def __init__(self, data: bytes, allowed: dict[str, Any]) -> None:
+    def __init__(self, data: bytes, allowed: dict[str, Any], remedy: str) -> None:
         super().__init__(io.BytesIO(data[1:]))
         self._allowed = allowed
+        self._remedy = remedy
 
     def find_class(self, module: str, name: str) -> Any:
         found = self._allowed.get(f"{module}:{name}")
@@ -98,7 +107,7 @@ class _Unpickler(pickle.Unpickler):
         if found is None:
             raise UntrustedTypeError(
                 f"A stored pickle names {module}.{name}, which is not allowed here; nothing was imported or "
-                f"called. If you trust it: PickleSerde(allow=[{name.rpartition('.')[2]}, ...])"
+                f"called. If you trust it: {self._remedy.format(name.rpartition('.')[2])}"
             )
         return found
 

@@ -35,6 +35,7 @@ INSTEAD = {
     Name("savers", "classes_made_inside_functions"): "seen: ['Point', 'Pair', 'Colour']",
     Name("savers", "models_that_were_given_their_types"): "seen: [('Page[int]', Page[int](items=[1]))]",
     Name("savers", "root_models"): "seen: [('Rows', Rows(root=[1]))]",
+    Name("savers", "pickles_of_classes"): "refused: True",
     Name("savers", "models_of_pydantic_v1"): "savers.Old and cannot be stored",
     Name("savers", "subclasses_of_builtin_types"): "Replacing and cannot be stored",
     Name("savers", "sqlite_has_two_colours"): "answers: None",

@@ -30,6 +30,9 @@ class InvalidModuleError(Exception):
         super().__init__(message)
 
 
+_REMEDY = "JsonPlusSerializer(pickle_fallback=True, allowed_msgpack_modules=[{}, ...])"
+
+
 class JsonPlusSerializer:
     """Values to a tag and bytes, and back.
 
@@ -64,7 +67,7 @@ class JsonPlusSerializer:
             if isinstance(self._allowed, tuple)
             else []
         )
-        self._pickle = PickleSerde(classes, inner=self._serde) if self._falls_back else None
+        self._pickle = PickleSerde(classes, inner=self._serde, remedy=_REMEDY) if self._falls_back else None
 
     def with_msgpack_allowlist(self, extra_allowlist: Iterable[Named]) -> Self:
         """A copy that allows more classes in what LangGraph wrote."""

@@ -793,3 +793,22 @@ async def what_a_savers_method_raises(t):
             await t.state(graph, config())
         if faulty == "list":
             await t.history(graph, config())
+
+
+class Plain:
+    """A class that nothing but pickle stores."""
+
+
+@differs("pickles are of classes that are allowed")
+async def pickles_of_classes(t):
+    """What a serializer that falls back on pickle stores."""
+    for options in ({}, {"allowed_msgpack_modules": [Plain]}):
+        saver = InMemorySaver(serde=JsonPlusSerializer(pickle_fallback=True, **options))
+        builder = StateGraph(State).add_node("a", lambda state: {"x": [Plain()]}).add_edge(START, "a")
+        graph = builder.compile(checkpointer=saver)
+        try:
+            found = await t.call(graph, "invoke", {"x": []}, {"configurable": {"thread_id": "1"}})
+        except TypeError as error:
+            t.note("refused", "allowed_msgpack_modules=[Plain, ...]" in str(error))
+        else:
+            t.note("stored", [type(each).__name__ for each in found["x"]])
