@@ -161,6 +161,8 @@ INSTEAD = {
     Name(
         "streaming", "checkpoints_and_what_the_caller_gave"
     ): "{'m': 1, 'parents': {}, 'source': 'input', 'step': -1, 'user': 'u'}",
+    Name("humans", "an_answer_to_a_question_that_was_edited"): "Interrupt(value='new?'",
+    Name("surface", "fields_of_an_interrupt"): "'expires_at': None",
     Name("humans", "a_question_in_a_try"): "Interrupt(value='?'",
     Name("humans", "questions_of_parallel_calls"): "asked: ['1?', '2?']",
     Name("humans", "a_goto_beside_a_question"): "state: StateSnapshot(values={'x': ['c']}",

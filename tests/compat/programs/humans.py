@@ -915,3 +915,21 @@ async def answers_by_id_at_an_old_checkpoint(t: Trace) -> None:
     for word in ("first", "second"):
         answers = {id: f"{word} {question}" for question, id in _ids(asked).items()}
         await t.invoke(graph, Command(resume=answers), ONE if word == "first" else asked.config)
+
+
+@differs("an edited question is asked")
+async def an_answer_to_a_question_that_was_edited(t: Trace) -> None:
+    """A node that asks another thing since the question was asked is given an answer to that one."""
+
+    def before(state: State) -> Any:
+        return {"x": [interrupt("old?")]}
+
+    def after(state: State) -> Any:
+        return {"x": [interrupt("new?")]}
+
+    saver = InMemorySaver()
+    edited = [edges(nodes(t, StateGraph(State), ask=node), ". ask .") for node in (before, after)]
+    old, new = (builder.compile(checkpointer=saver) for builder in edited)
+    await t.invoke(old, {"x": []}, ONE)
+    await t.invoke(new, Command(resume="for the old one"), ONE)
+    await t.invoke(new, Command(resume="for the new one"), ONE)

@@ -1,5 +1,6 @@
 """What can be imported from where, and called with which arguments (section 1)."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -318,3 +319,12 @@ async def copies_with_breakpoints(t: Trace) -> None:
         await t.stream(made, {"x": 1})
     t.note("itself", (graph.interrupt_before_nodes, graph.interrupt_after_nodes))
     await t.stream(graph, {"x": 1})
+
+
+@differs("fields of flowfn's own")
+async def fields_of_an_interrupt(t: Trace) -> None:
+    """What programs see that write an interrupt out field by field."""
+    from langgraph.types import Interrupt
+
+    found = dataclasses.asdict(Interrupt(value=1, id="i"))
+    t.note("fields", {name: found[name] for name in sorted(found)})
