@@ -17,44 +17,28 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Set
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from datetime import date, timedelta
-from decimal import Decimal
-from enum import Enum
-from functools import lru_cache
-from gc import get_referents
 from hashlib import sha256
-from inspect import CORO_CREATED, getcoroutinestate
 from itertools import chain, count
-from pathlib import PosixPath, PurePosixPath
 from threading import get_ident
-from types import CodeType, CoroutineType, FunctionType, ModuleType
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame, met_by
-from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
-from flowfn.identity.forms.attributes import attributes_of
-from flowfn.identity.glance import is_ordinary_text
+from flowfn.hosts.branch_calls import called, given_to, is_own, said_of, shown, steady, waiting_in
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
 
 if TYPE_CHECKING:
-    from dis import Instruction
     from types import FrameType
 
     from flowfn.engine.calls.frame import Frame
 
 Task = asyncio.Task[Any]
-
-_OURS = ("flowfn.", "graph_compat.", "checkpointers.")
-_INSTALLED = tuple(os.sep.join(("", folder, "")) for folder in ("site-packages", "dist-packages"))
-_PYTHONS = os.path.join(os.path.dirname(os.__file__), "")
-"""Where code is a library's. Told by texts alone: to look at files would block the loop."""
 
 _ASYNCIO = os.path.join(os.path.dirname(asyncio.__file__), "")
 _MAKERS = ("tasks.py", "taskgroups.py", "base_events.py")
@@ -118,9 +102,9 @@ class TaskCounter:
         way = _Way(sys._getframe(1))
         if way.waits:
             number, waiter = numbers.here(), asyncio.current_task()
-        elif way.is_own or _is_own(getattr(coro, "cr_frame", None)):
+        elif way.is_own or is_own(getattr(coro, "cr_frame", None)):
             number = numbers.number(coro, way.together)
-        elif (given := _given_to(coro)) is not None:
+        elif (given := given_to(coro)) is not None:
             number = numbers.number_of_given(given)
         place = _Place(numbers, number)
         if context is None:
@@ -161,55 +145,7 @@ class _Way:
                 return
             makes = makes and code.co_filename.endswith(_MAKERS)
             frame = frame.f_back
-        self.is_own = makes and _is_own(frame)
-
-
-def _given_to(coro: Any) -> Any:
-    """The project's coroutine that a library's was given, and that has yet to begin, as those of anyio's groups are."""
-    for each in get_referents(coro):
-        found: Iterable[Any] = ()
-        if type(each) is CoroutineType:
-            found = (each,)
-        elif not issubclass(type(each), _NO_HANDLES):  # a task's is another branch's, and data may be large
-            with suppress(Exception):  # a library's objects may raise anything when looked at
-                found = attributes_of(each).values()
-        for one in found:
-            if (
-                type(one) is CoroutineType
-                and getcoroutinestate(one) == CORO_CREATED
-                and _is_own(one.cr_frame)
-            ):
-                return one
-    return None
-
-
-_NO_HANDLES = (
-    asyncio.Future,
-    dict,
-    list,
-    tuple,
-    set,
-    frozenset,
-    str,
-    bytes,
-    FunctionType,
-    ModuleType,
-    CodeType,
-    type,
-)
-
-
-def _is_own(frame: FrameType | None) -> bool:
-    return frame is not None and not _is_of_a_library(frame)
-
-
-def _is_of_a_library(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
-    return (
-        file.startswith(_PYTHONS)
-        or any(folder in file for folder in _INSTALLED)
-        or str(frame.f_globals.get("__name__", "")).startswith(_OURS)
-    )
+        self.is_own = makes and is_own(frame)
 
 
 class _NamedTask(Task):
@@ -256,7 +192,7 @@ class Numbers:
         return number
 
     def _told(self, task: Task) -> int:
-        said, place = _said(task, self._thread), _place.get()
+        said, place = said_of(task, self._thread), _place.get()
         if said is not None:
             return self._by_code(said)
         return place.within if place is not None and place.numbers is self else 0
@@ -264,7 +200,7 @@ class Numbers:
     def seen_from_a_thread(self, task: Task) -> int | None:
         """The number of the branch that waits for this thread; None if no function of the project's is in it."""
         number = self.given.get(task)
-        if number is None and (said := _said(task, self._thread)) is not None:
+        if number is None and (said := said_of(task, self._thread)) is not None:
             self.given[task] = number = self._by_code(said)
         return number
 
@@ -285,7 +221,7 @@ class Numbers:
         differ from it only in what looks made anew each time.
         """
         maker = self.here()
-        exact, alike = f"{maker}/{_called(coro, _shown)}", f"~{maker}/{_called(coro, _steady)}"
+        exact, alike = f"{maker}/{called(coro, shown)}", f"~{maker}/{called(coro, steady)}"
         number = _given_number(self._nth(alike), self._nth(exact))
         known = (found for part in _parts(number) if (found := self._recorded.get(part)) is not None)
         others = (_given_number(alike, f"{exact}\0{times}") for times in count(1))
@@ -302,8 +238,8 @@ class Numbers:
     def _next(self, coro: Any) -> int:
         """Those that run a library's coroutine, such as a queue's `get`, are counted by themselves: code that waits by
         these makes as many as the clock allows."""
-        is_own = _is_own(getattr(coro, "cr_frame", None))
-        made = self.here(), "" if is_own else getattr(coro, "__qualname__", "")
+        of = "" if is_own(getattr(coro, "cr_frame", None)) else getattr(coro, "__qualname__", "")
+        made = self.here(), of
         self._made[made] += 1
         maker, library = made
         number = self._made[made]
@@ -363,7 +299,7 @@ def branch_began(frame: Frame) -> list[FrameType]:
     found = [] if began is None else [began]
     waiters: Mapping[Task, Task] = frame.numbers.waiters if frame.numbers is not None else {}
     while found and task is not None and (task := waiters.get(task)) is not None:
-        found += reversed([*_waiting(task.get_coro())])
+        found += reversed([*waiting_in(task.get_coro())])
     return found
 
 
@@ -393,98 +329,3 @@ def _parts(number: int) -> tuple[int, int]:
 _HALF = 1 << 31
 _GIVEN = _HALF * _HALF
 """Above all other numbers. Of its halves the lower tells all that a branch was given, the other what isn't anew."""
-
-
-_ATOMS = frozenset(
-    (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decimal, PurePosixPath, PosixPath)
-)
-
-
-def _said(task: Task, thread: int) -> str | None:
-    """What tells a task from others of its frame: its name, unless that is a number, and the first function in it that
-    isn't a library's, with those of its arguments that can't change; None where it has none. `thread` is the loop's."""
-    name = "" if task.get_name().startswith("Task-") else task.get_name()
-    coro: Any = task.get_coro()
-    for _ in range(_MOST_LOOKS):
-        runs, first = _running(getattr(coro, "cr_frame", None), thread)
-        first = first if runs else next((each for each in _waiting(coro) if not _is_of_a_library(each)), None)
-        if first is not None:
-            return f"{name} {_shown_call(first, _kept_parameters(first.f_code), _shown)}"
-        if runs or not getattr(coro, "cr_running", False):
-            break
-    return None
-
-
-_MOST_LOOKS = 100
-"""Of another thread, at a task that may begin to wait just between the two ways to look."""
-
-
-def _running(began: FrameType | None, thread: int) -> tuple[bool, FrameType | None]:
-    """Whether a task runs at present, and the first function of the project's in it, from where it began."""
-    first = None
-    each = sys._getframe(1) if thread == get_ident() else sys._current_frames().get(thread)
-    while each is not None:
-        first = first if _is_of_a_library(each) else each
-        if each is began:
-            return True, first
-        each = each.f_back
-    return False, None
-
-
-def _waiting(coro: Any) -> Iterator[FrameType]:
-    """What a task waits in, from where it began; of one that runs only that."""
-    while (frame := getattr(coro, "cr_frame", None)) is not None:
-        yield frame
-        coro = coro.cr_await
-
-
-def _called(coro: Any, shown: Callable[[Any], str]) -> str:
-    """A coroutine that has yet to begin: what is called."""
-    frame = getattr(coro, "cr_frame", None)
-    if frame is None:
-        return type(coro).__qualname__
-    return _shown_call(frame, parameters_of(frame.f_code), shown)
-
-
-def _shown_call(frame: FrameType, parameters: Iterable[str], shown: Callable[[Any], str]) -> str:
-    """A call of a function, with those of its arguments that can't change."""
-    code = frame.f_code
-    held = [frame.f_locals.get(name) for name in parameters]
-    if code.co_flags & VARKEYWORDS and held and type(held[-1]) is dict:  # its own, and nobody else's
-        held[-1:] = chain.from_iterable(held[-1].items())
-    return f"{code.co_qualname}({', '.join(map(shown, held))})"
-
-
-@lru_cache(maxsize=1024)
-def _kept_parameters(code: CodeType) -> tuple[str, ...]:
-    """The parameters to which a function's code, and what is inside it, sets nothing else."""
-    stored = {name for step in steps_of(code) for name in _stored(step)}
-    return tuple(name for name in parameters_of(code) if name not in stored)
-
-
-def _stored(step: Instruction) -> tuple[str, ...]:
-    if not step.opname.startswith(("STORE_FAST", "STORE_DEREF")):
-        return ()
-    names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-    return names[:1] if step.opname == "STORE_FAST_LOAD_FAST" else names  # two in one, since Python 3.13
-
-
-def _steady(value: Any) -> str:
-    """A value that tells one call from another, but for what looks made anew each time: a deadline, an id."""
-    is_text, is_number = isinstance(value, str), isinstance(value, int)
-    is_fresh = isinstance(value, float | UUID | date | timedelta | bytes)
-    if is_fresh or (is_text and not is_ordinary_text(value)) or (is_number and abs(value) >= _TIME):
-        return type(value).__qualname__
-    return f"({', '.join(map(_steady, value))})" if type(value) is tuple else _shown(value)
-
-
-_TIME = 10**9
-"""From which on a number may be seconds since the epoch."""
-
-
-def _shown(value: Any) -> str:
-    if type(value) is tuple:
-        return f"({', '.join(map(_shown, value))})"
-    if isinstance(value, Enum):
-        return f"{type(value).__qualname__}.{value.name}"
-    return repr(value) if type(value) in _ATOMS else type(value).__qualname__
