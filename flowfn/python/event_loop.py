@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 def running_loop() -> AbstractEventLoop | None:
     """The event loop that runs on this thread; None where none does."""
-    asyncio = sys.modules.get("asyncio")
-    # Of the two that tell, the one that raises no error where none runs: this is asked wherever a run begins.
-    return None if asyncio is None else asyncio._get_running_loop()
+    # Of the two that tell, the one that raises no error where none runs: this is asked wherever a run begins. Another
+    # thread may be importing asyncio.
+    running: Callable[[], AbstractEventLoop | None] | None
+    running = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
+    return None if running is None else running()
 
 
 def current_task() -> Task[Any] | None:
