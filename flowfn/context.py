@@ -37,14 +37,17 @@ class World(Protocol):
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)
 current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=None)
 
-met_by: ContextVar[tuple[ReferenceType[Frame], Handler] | None] = ContextVar("flowfn.met", default=None)
-"""The frame whose code was given the error of a call last, and where that runs. In a copy of the context runs what that
-code has begun; see `hosts/makers.py`."""
+met_by: ContextVar[tuple[ReferenceType[Frame], Handler, int] | None] = ContextVar("flowfn.met", default=None)
+"""The frame whose code was given the error of a call last, where that runs, and how many it had been given there. In a
+copy of the context runs what that code has begun; see `hosts/makers.py`."""
 
 
 def meet(frame: Frame) -> None:
     """Code of a frame is given the error of a call."""
-    met_by.set((ref(frame), handler_here()))
+    here = handler_here()
+    frame.met = met = frame.met or {}
+    met[here] = met.get(here, 0) + 1
+    met_by.set((ref(frame), here, met[here]))
 
 
 under_way: list[Definition] = []

@@ -65,6 +65,24 @@ def test_a_renewed_one_is_worked_out_again_when_told() -> None:
     assert [first.value, first.value, second.value] == [2, 2, 2]
 
 
+def test_what_is_renewed_while_it_is_worked_out_is_renewed_the_next_time() -> None:
+    """Another run may begin meanwhile; whoever comes after that gets no older value for ever."""
+
+    class Slowly:
+        values = iter(range(9))
+
+        @renewed_property
+        def value(self) -> int:
+            found = next(self.values)
+            renew()
+            return found
+
+    slowly = Slowly()
+    assert (slowly.value, slowly.value) == (0, 0)
+    renew()
+    assert slowly.value == 1
+
+
 def test_a_renewed_one_holds_no_object() -> None:
     """An object that was asked is let go, and nothing is left of it."""
     counting = Counting()

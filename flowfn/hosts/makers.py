@@ -3,7 +3,7 @@
 Rule: a branch that is counted is told that as it is made, and those that it makes are told too (`numbering`). Nobody is
 asked when code begins a thread, or when another factory makes a task. These act on what the code handles, whose context
 they have a copy of, at the moment in which they call something: if it waits for them in its handler that is what it
-began them for, and if its handler has ended, nothing. So no context holds an error.
+began them for, and if its handler has ended, or it was given an error since, nothing. So no context holds an error.
 """
 
 from __future__ import annotations
@@ -21,5 +21,7 @@ def handled_by_maker(frame: Frame, branch: Handler) -> BaseException | None:
     """What the code handles that has begun what runs; nothing, if that is what runs. It is what was given an error of a
     call last in the context of which this is a copy; where nothing was, the `branch` that has the context."""
     met = met_by.get()
-    maker = met[1] if met is not None and met[0]() is frame else branch
-    return None if maker == handler_here() else handled_by(maker)
+    maker, errors = met[1:] if met is not None and met[0]() is frame else (branch, 0)
+    if maker == handler_here() or (frame.met or {}).get(maker, 0) > errors:
+        return None
+    return handled_by(maker)

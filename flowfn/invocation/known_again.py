@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from flowfn.engine.runs.entering import Fresh
 from flowfn.engine.runs.leasing import on_saver
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 _MOST = 1000
 """How many threads are looked through, those of the latest runs first."""
 
-_known: WeakKeyDictionary[Any, WeakKeyDictionary[Saver, Mapping[str, str]]] = WeakKeyDictionary()
-"""By function and saver: what unfinished calls go by now, and were recorded as, where the two differ."""
+_known: WeakKeyDictionary[Any, dict[int, tuple[Any, Mapping[str, str]]]] = WeakKeyDictionary()
+"""By function, and the id of a saver, beside that: what unfinished calls go by now, and were recorded as, where the two
+differ. A saver of somebody's own may have an equal, or no hash."""
 
 
 async def recorded_as(setup: Setup, saver: Saver, host: Host, given: Fresh, function: Any) -> str | None:
@@ -36,10 +37,12 @@ async def recorded_as(setup: Setup, saver: Saver, host: Host, given: Fresh, func
     """
     if all(is_plain(write.value) for write in given.writes) or not getattr(saver, "lists_quickly", True):
         return None
-    known = _known.setdefault(function, WeakKeyDictionary())
-    found = known.get(saver)
-    if found is None:
-        found = known[saver] = await on_saver(saver, host, _edited, setup, saver)
+    known = _known.setdefault(function, {})
+    of, found = known.get(id(saver), (None, {}))
+    if of is None or of() is not saver:
+        found = await on_saver(saver, host, _edited, setup, saver)
+        with suppress(TypeError):  # one that can't be referred to is looked through each time
+            known[id(saver)] = ref(saver), found
     return found.get(given.begin.call)
 
 

@@ -49,8 +49,9 @@ class renewed_property(cached_property[T]):
     def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | T:
         if instance is None:
             return self
-        self.asked.add(ref(instance, self.asked.discard))
         found: T = instance.__dict__.setdefault(str(self.attrname), self.func(instance))
+        # Once it is there: of what was renewed while it was worked out nobody would know.
+        self.asked.add(ref(instance, self.asked.discard))
         return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
+from threading import Event
 from typing import Any
 
 import pytest
@@ -342,6 +343,33 @@ def test_a_thread_has_another_one_act_on_its_error(sync_world: World) -> None:
         return str(having(handling))
 
     assert outcomes(sync_world, body) == ACTED
+
+
+def test_a_thread_that_was_begun_before_the_error_does_not_act_on_it(sync_world: World) -> None:
+    """G1: it calls what it does anyway, while the code handles an error and waits for nobody."""
+
+    def body(calls: Calls) -> str:
+        handles, called = Event(), Event()
+
+        def beside() -> None:
+            handles.wait(60)
+            calls.on_a_thread()
+            called.set()
+
+        with ThreadPoolExecutor(1) as pool:
+            beat = pool.submit(copy_context().run, beside)
+            try:
+                found = fetched(calls)
+            except ConnectionError:
+                handles.set()
+                called.wait(60)
+                raise Replaced from None
+            finally:
+                handles.set()
+                beat.result()
+        return found
+
+    assert outcomes(sync_world, body) == RUN_AGAIN
 
 
 # -- what is handled, and what isn't ---------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 import pytest
 
+from checkpointers import MemorySaver
 from flowfn import Interrupted, entrypoint, interrupt, task
 
 from ..worlds import World
@@ -419,3 +421,30 @@ def test_methods_of_two_objects_do_not_share_runs(world: World) -> None:
     assert world.ran == [1, 1]
     assert world.call(Pipeline("first").run, 1) == "first: 1"
     assert world.ran == [1, 1]
+
+
+@dataclass
+class LabelledSaver(MemorySaver):
+    """A saver of somebody's own that equals others, and so has no hash."""
+
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+
+@dataclass
+class Order:
+    """What a call is given that isn't plain."""
+
+    id: int
+
+
+def test_a_saver_needs_no_hash() -> None:
+    """Whatever a direct call is given, and whatever was left unfinished."""
+
+    @entrypoint(checkpointer=LabelledSaver("orders"))
+    def charge(order: Order) -> int:
+        return order.id
+
+    assert [charge(Order(1)), charge(Order(2))] == [1, 2]

@@ -47,6 +47,7 @@ class Frame:
         "halted",
         "home",
         "made",
+        "met",
         "mistaken",
         "nested",
         "newest",
@@ -90,6 +91,8 @@ class Frame:
         """What its code runs in: a thread, or on an event loop the asyncio task that is the branch of number 0."""
         self.around: BaseException | None = None
         """What is handled by code that waits for it, and so runs it in place: that is no error of its own code."""
+        self.met: dict[Any, int] | None = None
+        """How many errors of calls its code was given, by the thread or task that was; see `hosts/makers.py`."""
         self.cancelled = 0
         """How often what runs its code, on an event loop, had been cancelled before, and gone on."""
         self.numbers: Any = None
