@@ -2,7 +2,8 @@
 
 Rule: no lock. Python 3.11 holds one meanwhile, the same for all objects of the class: a child that was forked then
 waits for ever. Of several threads that ask at once each may work it out, and all get what the first of them came to;
-since Python 3.12 each gets its own.
+since Python 3.12 each gets its own. One that may change in the middle of a process is worked out again after `renew()`,
+by which each run begins.
 """
 
 from __future__ import annotations

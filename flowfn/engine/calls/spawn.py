@@ -1,8 +1,8 @@
 """A task is called: find out who it is, hand back what is recorded of it, or have it start.
 
 A call that only its author could place (`matching.Ambiguous`), or that its position or its day alone would, is
-held until somebody waits for it. By then the other calls of its scope have claimed their records, so that most
-doubts have gone; what is left is refused before anything new runs.
+held until somebody waits for it, and what is given its future is held with it. By then the other calls of its scope
+have claimed their records, so that most doubts have gone; what is left is refused before anything new runs.
 """
 
 from __future__ import annotations
