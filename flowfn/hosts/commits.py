@@ -103,7 +103,7 @@ def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:
             written.set_exception(error)
 
 
-def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
+def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
     """Have the loop call something; if it has ended meanwhile, nobody waits for it any more."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *args)

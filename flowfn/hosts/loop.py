@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -325,8 +325,15 @@ class LoopHost:
             await asyncio.sleep(seconds)
 
     async def rest(self, seconds: float, over: Future[Any]) -> None:
-        """Sleep: whoever ends that cancels the task."""
-        await self.sleep(seconds)
+        """Sleep until then, or until `over` is done."""
+        if seconds > 0:
+            # In no frame's context: a branch of the code's own would be counted.
+            sleeping = self.loop.create_task(asyncio.sleep(seconds), context=Context())
+            over.add_done_callback(lambda _: call_soon(self.loop, sleeping.cancel))
+            try:
+                await asyncio.wait([sleeping])
+            finally:
+                sleeping.cancel()
 
     async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
         """Take a lease together with the others that are due in the same turn of the loop.

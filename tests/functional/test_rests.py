@@ -92,6 +92,29 @@ def test_a_failure_of_its_caller_ends_a_tasks_rest(kept: bool) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
+def test_a_failure_of_its_caller_ends_the_rest_of_an_async_task(kept: bool) -> None:
+    """That isn't cancelled, and has a hundred seconds to go."""
+    flaky = Flaky()
+
+    @task(retry_policy=LONG)
+    async def work(state: Any) -> Any:
+        return flaky(state)
+
+    @entrypoint(checkpointer=MemorySaver() if kept else None)
+    async def wf(state: Any) -> Any:
+        work(state)
+        await flaky.has_failed(state)
+
+    async def within_a_minute() -> None:
+        async with asyncio.timeout(60):
+            await wf.ainvoke(1, thread_id="t")
+
+    with pytest.raises(ValueError, match="boom"):
+        asyncio.run(within_a_minute())
+    assert flaky.attempts == 1
+
+
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("kind", ["lone", "beside", "nested", "task"])
 def test_a_cancellation_ends_a_rest(kind: str, kept: bool) -> None:
     """Neither the run nor the end of the event loop waits for another attempt."""

@@ -1,7 +1,7 @@
 """The rest between two attempts at a call.
 
-Rule: no other attempt follows where its call is given up, or its run ends: the call was under way, and runs again. On a
-thread the rest is over at once then; on an event loop where the call is cancelled, else when its time has passed.
+Rule: no other attempt follows where its call is given up, or its run ends: the call was under way, and runs again. The
+rest is over at once then.
 """
 
 from __future__ import annotations
