@@ -22,6 +22,7 @@ def handled_by_maker(frame: Frame, branch: Handler) -> BaseException | None:
     call last in the context of which this is a copy; where nothing was, the `branch` that has the context."""
     met = met_by.get()
     maker, errors = met[1:] if met is not None and met[0]() is frame else (branch, 0)
-    if maker == handler_here() or (frame.met or {}).get(maker, 0) > errors:
+    task = None if maker.task is None else maker.task()  # held meanwhile: one that is gone has no hash
+    if maker == handler_here() or (maker.task is not None and task is None):
         return None
-    return handled_by(maker)
+    return None if (frame.met or {}).get(maker, 0) > errors else handled_by(maker)

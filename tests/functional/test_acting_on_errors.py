@@ -240,6 +240,34 @@ def test_a_handler_acts_by_branches_that_nobody_counts(async_world: World) -> No
     assert outcomes(async_world, body) == ACTED
 
 
+def test_a_thread_whose_branch_has_ended_acts_on_nothing(async_world: World) -> None:
+    """G1: not on the error either that other code handles as it goes on."""
+
+    async def body(calls: Calls) -> str:
+        handled = Event()
+
+        def beside() -> None:
+            handled.wait(60)
+            calls.on_a_thread()
+
+        async def begins() -> Any:
+            return asyncio.get_running_loop().run_in_executor(None, copy_context().run, beside)
+
+        (beat,) = await asyncio.gather(begins())
+        gc.collect()
+        try:
+            found = str(await calls.fetch())
+        except ConnectionError:
+            handled.set()
+            await beat
+            raise Replaced from None
+        handled.set()
+        await beat
+        return found
+
+    assert outcomes(async_world, body) == RUN_AGAIN
+
+
 # -- and in blocking code --------------------------------------------------------------------------------
 
 
