@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
 from types import FrameType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from flowfn.context import current_frame, meet, site_of
 from flowfn.engine.drive import drive
@@ -32,6 +32,17 @@ BLOCKS = (
     "result() would block the event loop: await the future instead, and of as_completed() write `async for`"
 )
 """What `refuse_to_block` says."""
+
+
+class Before(NamedTuple):
+    """What a held call is placed after: what a branch may do that has come so far, or, of none, what all may.
+
+    `in_doubt` if it isn't to be placed before all wait, though that branch doesn't come.
+    """
+
+    branch: int | None = None
+    come: float = 0
+    in_doubt: bool = True
 
 
 class Runner(Protocol):
@@ -88,6 +99,7 @@ class Future(UnlockedFuture[R], Generic[R]):
     taker: int | None = None
     """The thread that took the job to run it in place, as it waited."""
     _place: Callable[[], None] | None = None
+    before: Callable[[], Before | None] = staticmethod(lambda: None)
     _tell: Callable[[Future[R]], Any] | None = None
 
     def __init__(self, job: Job | None = None, runner: Runner | None = None) -> None:
@@ -141,9 +153,12 @@ class Future(UnlockedFuture[R], Generic[R]):
         """Whether nobody has taken the job yet."""
         return bool(self._job)
 
-    def hold(self, place: Callable[[], None]) -> None:
-        """Give no job yet: `place`, called when somebody waits, will give one or an outcome."""
-        self._place = place
+    def hold(self, place: Callable[[], None], before: Callable[[], Before | None]) -> None:
+        """Give no job yet: `place`, called when somebody waits, will give one or an outcome.
+
+        `before` says what is to be waited for then; None for nothing, any more.
+        """
+        self._place, self.before = place, before
 
     @property
     def held(self) -> bool:

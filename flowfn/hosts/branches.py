@@ -5,6 +5,10 @@ slow branch that has yet to claim its records is no false alarm. A branch counts
 waits for a held call, or for other branches (`gather`, `TaskGroup`, `wait`, a task). Where it waits
 for anything else (a timer, a socket) it is still under way.
 
+One that is held for the branch that a record is of is placed once that needn't be waited for. A branch that waits for a
+call that runs comes no further before that has ended, which it had not in the attempt that left the record; nor does
+one that waits for what others put into a queue.
+
 A branch may stay under way for ever, such as a keep-alive loop: after `PATIENCE` seconds in which
 no branch took a step towards the tasks of the run, the call is placed all the same.
 """
@@ -13,10 +17,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+from collections.abc import Callable, Container, Iterator
 from contextvars import Context
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
+from flowfn.hosts.numbering import number_of
+from flowfn.python.handling import chain_of
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -32,28 +41,61 @@ _held: dict[asyncio.Task[Any], Frame] = {}
 
 
 async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> None:
-    """Suspend until every other branch of `frame` waits, or `future` has been placed meanwhile."""
+    """Suspend until `future` can be placed, or has been placed meanwhile."""
     me = asyncio.current_task()
     assert me is not None
     _held[me] = frame
     try:
         await asyncio.sleep(0)
-        patience, steps = PATIENCE, -1
-        while future.held and patience > 0 and not _all_wait(frame):
-            at_work = len(frame.children) > len(frame.unplaced)
-            patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
-            steps = frame.steps
-            await asyncio.sleep(TICK)
+        while future.held and (before := future.before()) is not None:
+            if before.branch is None or not await _branch_comes(frame, future, before.branch):
+                if before.in_doubt:
+                    await _all_wait(frame, future)
+                break
     finally:
         del _held[me]
 
 
-def _all_wait(frame: Frame) -> bool:
-    return all(_waits(task) for task in asyncio.all_tasks() if _frame_of(task) is frame)
+async def _all_wait(frame: Frame, future: Future[Any]) -> None:
+    """Suspend until every other branch waits."""
+    patience, steps = PATIENCE, -1
+    while future.held and patience > 0 and not _wait(frame, _joins):
+        at_work = len(frame.children) > len(frame.unplaced)
+        patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
+        steps = frame.steps
+        await asyncio.sleep(TICK)
 
 
-def _waits(task: asyncio.Task[Any]) -> bool:
-    return task in _held or _waits_for_branches(task)
+async def _branch_comes(frame: Frame, future: Future[Any], branch: int) -> bool:
+    """Suspend until a branch has come for what a future is held for, or won't before others go on; whether that makes
+    a difference to it."""
+    patience, known = PATIENCE, None
+    while future.held and (before := future.before()) is not None and before.branch == branch:
+        if patience <= 0 or _wait(frame, _comes_no_further):
+            return _expect(frame, branch)
+        patience = PATIENCE if before != known else patience - TICK
+        known = before
+        await asyncio.sleep(TICK)
+    return True
+
+
+def _expect(frame: Frame, branch: int) -> bool:
+    """Say of a branch that it will come: it is there, and does nothing else. Whether that wasn't said yet."""
+    assert frame.branches is not None
+    tasks = [
+        task for task in asyncio.all_tasks() if _frame_of(task) is frame and number_of(task, frame) == branch
+    ]
+    comes = bool(tasks) and not any(_is_at_work(task, frame) for task in tasks)
+    is_news = comes and branch not in frame.branches.expected
+    if is_news:
+        frame.branches.expected.add(branch)
+    return is_news
+
+
+def _wait(frame: Frame, stands: Callable[[asyncio.Task[Any], Frame], bool]) -> bool:
+    """Whether all branches wait: for a held call, or where one `stands`."""
+    tasks = (task for task in asyncio.all_tasks() if _frame_of(task) is frame)
+    return all(task in _held or stands(task, frame) for task in tasks)
 
 
 def _frame_of(task: asyncio.Task[Any]) -> Frame | None:
@@ -69,24 +111,51 @@ def _context_of(task: asyncio.Task[Any]) -> Context | None:
     return next((ref for ref in gc.get_referents(task) if isinstance(ref, Context)), None)
 
 
-def _waits_for_branches(task: asyncio.Task[Any]) -> bool:
+def _joins(task: asyncio.Task[Any], frame: Frame) -> bool:
     """Whether a task stands in a construct of asyncio that waits for other tasks."""
     waiter = getattr(task, "_fut_waiter", None)
     if waiter is None:
         return False
     if isinstance(waiter, asyncio.Task) or type(waiter).__name__ == "_GatheringFuture":
         return True
-    coroutine: Any = task.get_coro()
-    while (inner := getattr(coroutine, "cr_await", None)) is not None and hasattr(inner, "cr_code"):
-        coroutine = inner
-    code = getattr(coroutine, "cr_code", None)
-    return code is not None and (code.co_name, code.co_filename.rpartition("asyncio")[2][1:]) in _JOINS
+    return _stands_in(task, _JOINS)
+
+
+def _comes_no_further(task: asyncio.Task[Any], frame: Frame) -> bool:
+    """Whether a task waits for what others do, or for a call of the frame's that runs."""
+    return _joins(task, frame) or _is_at_work(task, frame) or _stands_in(task, _LOCKS)
+
+
+def _is_at_work(task: asyncio.Task[Any], frame: Frame) -> bool:
+    """Whether a task waits for a call of the frame's that runs, or to be given something to do."""
+    calls = (code for code in chain_of(task.get_coro()) if _place_of(code) in _CALLS)
+    return _stands_in(task, _QUEUES) or any(
+        code.cr_frame.f_locals["future"] in frame.children for code in calls
+    )
+
+
+def _stands_in(task: asyncio.Task[Any], places: Container[Any]) -> bool:
+    """Whether a task waits in one of these coroutines."""
+    return any(_place_of(code) in places for code in chain_of(task.get_coro()))
+
+
+def _place_of(code: Any) -> tuple[str, str] | None:
+    """The name of a coroutine's function, and its file."""
+    function = getattr(code, "cr_code", None)
+    return None if function is None else (function.co_name, function.co_filename)
+
+
+def _in(module: ModuleType, *names: str) -> Iterator[tuple[str, str | None]]:
+    return ((name, module.__file__) for name in names)
 
 
 _JOINS = {
-    ("__aexit__", "taskgroups.py"),
-    ("_wait", "tasks.py"),
-    ("wait", "tasks.py"),
-    ("_wait_for_one", "tasks.py"),
+    *_in(asyncio.taskgroups, "__aexit__"),
+    *_in(asyncio.tasks, "_wait", "wait", "_wait_for_one"),
 }
 """Where the coroutines of asyncio stand that wait for other tasks: `TaskGroup`, `wait`, `as_completed`."""
+
+_LOCKS = {*_in(asyncio.locks, "wait", "acquire", "_block")}
+_QUEUES = {*_in(asyncio.queues, "get", "put", "join")}
+_CALLS = {(name, os.path.join(os.path.dirname(__file__), "loop.py")) for name in ("_settle_here", "_wait")}
+"""Where those of `LoopHost` stand that wait for a call: for its `future`."""

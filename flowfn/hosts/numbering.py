@@ -271,6 +271,11 @@ def branch_number(frame: Frame) -> int:
     return 0 if place is None or running_loop() is not None else place.told()
 
 
+def number_of(task: Task, frame: Frame) -> int | None:
+    """Which branch of a frame's code a task is, of those that are known."""
+    return 0 if task is frame.home else numbers_of(frame).given.get(task)
+
+
 def handed(frame: Frame) -> frozenset[tuple[str, str]]:
     """The failed calls whose errors were handled where the current branch of a frame's code was made."""
     place = _place_in(frame)

@@ -6,7 +6,9 @@ Rule: who asks is given what is handled at this moment, and keeps neither the co
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from gc import get_referents
+from itertools import pairwise
 from threading import get_ident
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,11 +73,17 @@ def _in(code: Any) -> BaseException | None:
     Python tells the garbage collector alone: last, after what their frames hold, on top of which is what they await.
     """
     handled = None
-    while (awaits := _awaited(code)) is not None:
-        last = get_referents(code)[-1]
+    for each, _ in pairwise(chain_of(code)):
+        last = get_referents(each)[-1]
         handled = last if isinstance(last, BaseException) else handled
-        code = awaits
     return handled
+
+
+def chain_of(code: Any) -> Iterator[Any]:
+    """A coroutine, and what waits in it: what it awaits, what that does, and so on."""
+    while code is not None:
+        yield code
+        code = _awaited(code)
 
 
 def _awaited(code: Any) -> Any:

@@ -126,16 +126,16 @@ async def _place_suspended(frame: Frame, host: Host) -> None:
         await host.others_wait(held)
     finally:
         current_frame.reset(token)
-    if frame.unplaced:
-        _place_held(frame)
+    _place_held(frame)
 
 
 def _place_held(frame: Frame) -> None:
-    """Nobody waited for a held call; the end of its frame does. A refusal is kept as the run's."""
-    held = frame.unplaced[0].future
-    assert held is not None
-    with suppress(FlowError):
-        held.place()
+    """Nobody waited for held calls; the end of their frame does. A refusal is kept as the run's."""
+    while frame.unplaced:
+        held = frame.unplaced[0].future
+        assert held is not None
+        with suppress(FlowError):
+            held.place()
 
 
 def _log_unseen(frame: Frame) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.calls.injection import runtime_of
 from flowfn.engine.calls.once import once
 from flowfn.engine.questions.interrupts import Question, ask, ask_together
+from flowfn.engine.replay.belonging import Branches
 from flowfn.engine.replay.failing import handled_calls
 from flowfn.errors import Cancelled, RunClosed, Suspended
 from flowfn.futures import Future
@@ -34,6 +35,7 @@ class Frame:
         "around",
         "attempt",
         "began",
+        "branches",
         "call",
         "caller",
         "cancelled",
@@ -97,6 +99,8 @@ class Frame:
         """How often what runs its code, on an event loop, had been cancelled before, and gone on."""
         self.numbers: Any = None
         """The numbers of its other branches; None while there are none. Kept by the host."""
+        self.branches: Branches | None = None
+        """Which records are kept for them; None until a record is asked for while there are some."""
         self.steps = 0
         """Grows with each call that it makes."""
         self.made = 0
@@ -214,6 +218,14 @@ class Frame:
         """Which branch of its code is current; 0 for what calls it."""
         definition = self.call.definition
         return self.run.host_of(definition).branch(self) if definition.is_async else 0
+
+    def keeps(self, record: Record, branch: int) -> bool:
+        """Whether a record that a branch of its code comes upon is kept for the branch that it is of."""
+        if self.numbers is None:
+            return False
+        if self.branches is None:
+            self.branches = Branches()
+        return self.branches.keep(record, branch)
 
     def branch_began(self) -> Sequence[FrameType]:
         """What began the current branch of its code, and what waits for that, the innermost first; nothing for what

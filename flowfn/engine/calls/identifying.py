@@ -6,8 +6,8 @@ it, and by a function that is the recorded one, of those that share a name (`eng
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,17 @@ def identify_among_equals(call: Call, frame: Frame, digested: Digest) -> None:
     )
 
 
+def identify_apart(call: Call, frame: Frame) -> None:
+    """Have a call be one more of its name and arguments beside the recorded ones, which stay who they are."""
+    assert call.digest is not None
+    assert frame.branches is not None
+    for call.occurrence in count():
+        call.task = call_id(frame.scope, call.definition.qualified, call.digest.exact, call.occurrence)
+        if call.task not in frame.run.ledger.records and call.task not in frame.branches.apart:
+            frame.branches.apart[call.task] = call
+            return
+
+
 def next_identity(
     frame: Frame, name: str, digest: bytes, *, own: bool = False, of: Claimant | None = None
 ) -> tuple[str, int, int]:
@@ -82,7 +93,7 @@ def next_identity(
     key = (name, digest)
     while True:
         task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
-        if not (ledger.is_claimed(task) or (own and _is_anothers(frame, task, branch))):
+        if not (_is_taken(frame, task) or (own and _is_anothers(frame, task, branch))):
             return task, number, branch
 
 
@@ -107,13 +118,20 @@ def _identity_of(
             return task, 0, branch  # as almost always, and for less
         alike[key] = ledger.calls_alike(frame.scope, name, digest)
     is_only = claimant.is_only(alike[key], branch)
-    record = None if is_only else claimant.take(alike[key], branch)
+    is_kept = partial(frame.keeps, branch=branch)
+    record = None if is_only else claimant.take(alike[key], branch, is_kept)
     if record is not None:
         return record.task, record.info.occurrence if record.info else 0, branch
-    is_taken: Callable[[str], bool] = ledger.is_claimed if is_only else ledger.records.__contains__
-    while is_taken(task := call_id(frame.scope, name, digest, number := _occurrence(frame, key))):
-        pass
-    return task, number, branch
+    while True:
+        task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
+        if not (_is_taken(frame, task) or (not is_only and task in ledger.records)):
+            return task, number, branch
+
+
+def _is_taken(frame: Frame, task: str) -> bool:
+    """Whether that is another call of this attempt: one that was recorded, or that is apart from those."""
+    branches = frame.branches
+    return frame.run.ledger.is_claimed(task) or (branches is not None and task in branches.apart)
 
 
 def _occurrence(frame: Frame, key: tuple[str, bytes]) -> int:
@@ -138,7 +156,10 @@ def _recorded(frame: Frame, name: str, digest: bytes, branch: int) -> Record | N
 
 
 def _is_anothers(frame: Frame, task: str, branch: int) -> bool:
-    """Whether a recorded call was made by another branch of this very code."""
-    record = frame.run.ledger.records.get(task)
+    """Whether a recorded call was made by another branch."""
+    record, code = frame.run.ledger.records.get(task), frame.call.definition.code
     info = None if record is None else record.info
-    return info is not None and info.branch != branch and info.scope_code == frame.call.definition.code
+    if record is None or info is None or info.branch == branch:
+        return False
+    told = frame.branches is not None and frame.branches.are_told(record, branch, code)
+    return told or info.scope_code == code

@@ -2,7 +2,8 @@
 
 A call that only its author could place (`matching.Ambiguous`), or that its position or its day alone would, is
 held until somebody waits for it, and what is given its future is held with it. By then the other calls of its scope
-have claimed their records, so that most doubts have gone; what is left is refused before anything new runs.
+have claimed their records, so that most doubts have gone; what is left is refused before anything new runs. So is one
+that comes upon the record of another branch (`belonging`), but no longer than that may come for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.attempt import attempt
 from flowfn.engine.calls.call import Call
-from flowfn.engine.calls.identifying import claimant_of, identify, identify_among_equals, identify_anew
+from flowfn.engine.calls.identifying import (
+    claimant_of,
+    identify,
+    identify_among_equals,
+    identify_anew,
+    identify_apart,
+)
 from flowfn.engine.records.reader import told_again
 from flowfn.engine.records.record import Record
 from flowfn.engine.replay import failing, refusing
@@ -25,7 +32,7 @@ from flowfn.engine.replay.causes import note_edit
 from flowfn.engine.replay.matching import Ambiguous, New, Same, Verdict, judge
 from flowfn.engine.replay.reporting import report_alike, report_in_doubt, report_weak
 from flowfn.errors import InvalidInput
-from flowfn.futures import Future
+from flowfn.futures import Before, Future
 from flowfn.report import Kind
 from flowfn.row_channels import ERROR
 from flowfn.values import MISSING
@@ -66,15 +73,16 @@ def spawn(
         call.behind = not all(placed)
     identify(call, frame)
     if call.behind:
-        return _hold(call, host)
+        return _hold(call, host, Before())
     if run.ledger.records:
         record = run.ledger.records.get(call.task)
-        if record is not None and record.claim():  # the same identity: as almost always
-            reused = _reuse(call, record)
+        if record is not None and not frame.keeps(record, call.branch) and record.claim():
+            reused = _reuse(call, record)  # the same identity: as almost always
         else:
             verdict = _place(call, frame)
-            if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how in LATER):
-                return _hold(call, host)
+            before = _before(verdict, call, frame)
+            if before is not None:
+                return _hold(call, host, before)
             if run.ledger.lent:
                 refusing.refuse_a_lent_record(call, frame)
             reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
@@ -117,8 +125,45 @@ _MOST_HELD = 10_000
 data."""
 
 
+def _before(verdict: Verdict, call: Call, frame: Frame) -> Before | None:
+    """After what a call is placed, by what it would be now."""
+    if call.behind:
+        return Before()
+    if isinstance(verdict, New):
+        return None
+    record, in_doubt = verdict.record, isinstance(verdict, Ambiguous) or verdict.how in LATER
+    if frame.keeps(record, call.branch):
+        assert record.info is not None
+        assert frame.branches is not None
+        return Before(record.info.branch, frame.branches.come(record.info.branch), in_doubt)
+    return Before() if in_doubt else None
+
+
+def _is_others(record: Record, call: Call, frame: Frame) -> bool:
+    """Whether a record that a call comes upon is of another branch, which will come for it."""
+    branches = frame.branches
+    return branches is not None and branches.is_others(record, call.branch, frame.call.definition.code)
+
+
+def _place_in_turn(call: Call, frame: Frame) -> None:
+    """Place a call that was held, now that somebody waits: by itself, or, where it is in doubt, with all others.
+
+    Raises:
+        NonDeterminismError: one of them can't be placed. Nothing new has run.
+    """
+    before = _before(_judge(call, frame), call, frame)
+    if before is not None and before.in_doubt:
+        place_held(frame)
+        return
+    with suppress(ValueError):  # another thread places it
+        frame.unplaced.remove(call)
+        assert call.future is not None
+        if not call.future.done():
+            _go_on_with(call, frame)
+
+
 def place_held(frame: Frame) -> None:
-    """Place the calls that were held, now that somebody waits.
+    """Place all calls that were held.
 
     Raises:
         NonDeterminismError: one of them can't be placed. Nothing new has run.
@@ -149,7 +194,9 @@ def _refuse_ambiguous(call: Call, frame: Frame, held: Sequence[Call]) -> None:
 def _is_placed_early(call: Call, frame: Frame) -> bool:
     """Place a held call whose future is given on: what is given it counts by the call that it is. One that only its
     author could place may be in no doubt later, and until then what is given it is held as well."""
-    if call.behind or isinstance(_judge(call, frame), Ambiguous):
+    verdict = _judge(call, frame)
+    before = _before(verdict, call, frame)
+    if call.behind or isinstance(verdict, Ambiguous) or (before is not None and before.branch is not None):
         return False
     try:
         frame.unplaced.remove(call)
@@ -162,6 +209,8 @@ def _is_placed_early(call: Call, frame: Frame) -> bool:
 def _go_on_with(call: Call, frame: Frame) -> None:
     """Give a call that was held its recorded outcome, or have it run."""
     assert call.future is not None
+    if frame.branches is not None:
+        frame.branches.let_go(call)
     verdict = _place(call, frame, waited=True)
     reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
     call.future.call = call.task
@@ -185,16 +234,18 @@ def _taken(calls: list[Call]) -> Iterator[Call]:
 def _place(call: Call, frame: Frame, *, waited: bool = False) -> Verdict:
     """What a call is. The record that it is, is its own from now on; see `LATER` for the one that is `waited` for."""
     while isinstance(verdict := _judge(call, frame), Same):
-        if (verdict.how in LATER and not waited) or verdict.record.claim():
+        if (not waited and _before(verdict, call, frame) is not None) or verdict.record.claim():
             break
-        if frame.run.ledger.is_claimed(call.task):  # another thread's, but for the clock, a moment ago
-            assert call.digest is not None
-            identify_among_equals(call, frame, call.digest)
     return verdict
 
 
 def _judge(call: Call, frame: Frame) -> Verdict:
     assert call.digest is not None
+    record = frame.run.ledger.records.get(call.task)
+    if record is not None and record.claimed:  # by another thread or branch, a moment ago
+        identify_among_equals(call, frame, call.digest)
+    elif record is not None and _is_others(record, call, frame):
+        identify_apart(call, frame)
     definition = call.definition
     policy = definition.on_divergence or frame.run.settings.on_divergence
     return judge(
@@ -208,6 +259,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         call.position,
         policy,
         partial(claimant_of, frame, definition),
+        lambda record: _is_others(record, call, frame),
         day_is_clock=policy != "rerun",
     )
 
@@ -219,6 +271,8 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
     """
     run = call.run
     _note_order(call, record)
+    if call.parent is not None and call.parent.branches is not None:
+        call.parent.branches.claim(record, call.branch)
     call.task = record.task
     recorded = record.code
     call.edited = recorded is not None and recorded != call.definition.code
@@ -290,14 +344,17 @@ def _runs_anew(call: Call, record: Record) -> bool:
     return policy == "rerun"
 
 
-def _hold(call: Call, host: Any) -> Future[Any]:
-    assert call.parent is not None
+def _hold(call: Call, host: Any, before: Before) -> Future[Any]:
+    frame = call.parent
+    assert frame is not None
     future: Future[Any] = host.future(None)
     future.call = call.task
-    future.hold(partial(place_held, call.parent))
+    future.hold(partial(_place_in_turn, call, frame), lambda: _before(_judge(call, frame), call, frame))
+    if frame.branches is not None and not before.in_doubt:
+        frame.branches.hold(call)
     call.future = future
-    call.parent.unplaced.append(call)
-    call.parent.children[future] = call
+    frame.unplaced.append(call)
+    frame.children[future] = call
     return future
 
 

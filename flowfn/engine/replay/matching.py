@@ -65,48 +65,48 @@ def judge(
     position: int,
     policy: OnDivergence,
     claiming: Callable[[], Claimant | None] = lambda: None,
+    is_others: Callable[[Record], bool] = lambda _: False,
     *,
     day_is_clock: bool = True,
 ) -> Verdict:
     """Decide what a call is, by the rules above, given what has been claimed so far.
 
     `day_is_clock` is False where the author has said that a day which may be the clock's names an item.
-    A function that shares its name with others, which `claiming` tells, claims no records of theirs.
+    A function that shares its name with others, which `claiming` tells, claims no records of theirs; and a branch none
+    that `is_others`.
     """
     record = ledger.records.get(task)
     if record is not None and not record.claimed:
         return Same(record)
     rivals = ledger.rivals(scope, name)
     claimant = claiming() if rivals else None
-    if not any(_fitting(rivals, claimant)):
+
+    def fitting(records: Iterable[Record]) -> Iterator[Record]:
+        return (each for each in records if (claimant is None or claimant.fits(each)) and not is_others(each))
+
+    if not any(fitting(rivals)):
         return NEW
-    for rival in _fitting(same := ledger.but_for_new_fields(scope, name, digest.form, occurrence), claimant):
+    for rival in fitting(same := ledger.but_for_new_fields(scope, name, digest.form, occurrence)):
         if claimant is None or claimant.is_sure(rival, same):
             return Same(rival, "fields")
     similar = NONE if digest.skeleton is None else rivals.like(scope_code, digest.skeleton)
-    for rival in _fitting(similar, claimant):
+    for rival in fitting(similar):
         if not _only_the_clock_differs(rival, digest):
             continue
-        if claimant is not None and not claimant.is_sure(rival, [*_fitting(similar, claimant)]):
+        if claimant is not None and not claimant.is_sure(rival, [*fitting(similar)]):
             continue
         if not differs_in_a_day(rival, digest):
             return Same(rival, "clock")
         if day_is_clock and not ledger.names_an_item(rival):
             return Same(rival, "day")
     if policy == "error":
-        left = _fitting(rivals, claimant)
-        return next((Ambiguous(rival, forbidden=True) for rival in left), NEW)
+        return next((Ambiguous(rival, forbidden=True) for rival in fitting(rivals)), NEW)
     if policy == "reuse":
-        placed = _fitting(rivals.at(scope_code, position), claimant)
+        placed = fitting(rivals.at(scope_code, position))
         return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW
-    return next((Ambiguous(rival) for rival in _fitting(similar, claimant) if rival.finished), NEW)
-
-
-def _fitting(records: Iterable[Record], claimant: Claimant | None) -> Iterator[Record]:
-    """Those of the records that may be of the function which looks for its own."""
-    return iter(records) if claimant is None else filter(claimant.fits, records)
+    return next((Ambiguous(rival) for rival in fitting(similar) if rival.finished), NEW)
 
 
 def differs_in_a_day(rival: Record, digest: Digest) -> bool:

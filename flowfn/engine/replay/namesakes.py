@@ -20,7 +20,7 @@ is one that captured the same, if another such record is left.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -157,18 +157,22 @@ class Claimant:
         own = self._own(branch)
         return len(self._called) == 1 and len(alike) <= len(own) and alike.keys() <= set(own)
 
-    def take(self, alike: Alike, branch: int) -> Record | None:
-        """The next of the recorded calls with equal arguments that is its own and nobody's yet, its branch's first."""
+    def take(self, alike: Alike, branch: int, is_kept: Callable[[Record], bool]) -> Record | None:
+        """The next of the recorded calls with equal arguments that is its own and nobody's yet, its branch's first.
+
+        One that `is_kept` for another branch is left where it is.
+        """
         if alike.were_alone and self.is_alone:
             versions = self._possible(alike)
-            return _take(alike, sorted(versions, key=lambda group: (group.branch != branch, versions[group])))
-        own = _take(alike, self._own(branch))
+            groups = sorted(versions, key=lambda group: (group.branch != branch, versions[group]))
+            return _take(alike, groups, is_kept)
+        own = _take(alike, self._own(branch), is_kept)
         if own is not None:
             return own
         left = self._possible(alike)
         makers = {group.maker for group in left}
         sure = [group for group in left if self._is_sure(group.maker, makers, alone=alike.were_alone)]
-        return _take(alike, sorted(sure, key=self._distance))
+        return _take(alike, sorted(sure, key=self._distance), is_kept)
 
     def is_sure(self, record: Record, similar: list[Record]) -> bool:
         """Whether a recorded call that may be its own isn't as well another function's than one of the others is."""
@@ -224,9 +228,15 @@ class Claimant:
         return (each for each in known if each.is_other(function))
 
 
-def _take(alike: Alike, groups: Iterable[Group]) -> Record | None:
+def _take(alike: Alike, groups: Iterable[Group], is_kept: Callable[[Record], bool]) -> Record | None:
     """The first record of those groups that nobody has claimed."""
-    return next(filter(None, (_next(alike.get(group)) for group in groups)), None)
+    for group in groups:
+        record = _next(alike.get(group))
+        if record is not None:
+            if is_kept(record):
+                alike[group].appendleft(record)
+            return record
+    return None
 
 
 def _next(records: deque[Record] | None) -> Record | None:

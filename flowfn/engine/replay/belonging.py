@@ -1,0 +1,72 @@
+"""Whose a recorded call is that branches of one code make equal ones of.
+
+Rule: it is its own branch's, as long as that may still come for it; another branch that comes upon it is held until it
+has been claimed, or that is sure not to come. A branch won't that has made a later one of its calls again, nor one that
+does another's work, or whose work another does: what takes an item from a queue is whoever was free. Where a branch is
+there and in no such way gone astray, and waits for something else, it will come, and its records are no one else's.
+That needs branches to have the numbers that they had: where the code was edited, a branch has if it has come upon a
+record of its own.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.call import Call
+    from flowfn.engine.records.record import Record
+
+
+class Branches:
+    """How far the branches of a frame's code have come in their recorded calls."""
+
+    def __init__(self) -> None:
+        self._come: dict[int, float] = {}
+        """When the latest call was made that each has made again, as `CallInfo.born`."""
+        self._held: dict[Call, int] = {}
+        """The calls that came upon another branch's record, and are held, with their own branches."""
+        self.expected: set[int] = set()
+        """The branches that are there, and wait for nothing that others do."""
+        self.apart: dict[str, Call] = {}
+        """The calls that are new though another branch's record is left that equals them, by their ids."""
+
+    def keep(self, record: Record, branch: int) -> bool:
+        """Whether the record that a branch comes upon is kept for the one that it is of."""
+        info = record.info
+        if info is None or info.branch == branch or info.branch in self._held.values():
+            return False
+        return self.come(info.branch) <= info.born
+
+    def come(self, branch: int) -> float:
+        """How far a branch has come; infinitely, if it won't come for any record."""
+        return self._come.get(branch, 0)
+
+    def is_others(self, record: Record, branch: int, code: str) -> bool:
+        """Whether the record that a branch of that code comes upon is of one that is expected to come for it."""
+        info = record.info
+        if info is None or info.branch not in self.expected or not self.keep(record, branch):
+            return False
+        return self.are_told(record, branch, code)
+
+    def are_told(self, record: Record, branch: int, code: str) -> bool:
+        """Whether a branch of that code is told by its number from the one that a record is of."""
+        return record.info is not None and (record.info.scope_code == code or branch in self._come)
+
+    def hold(self, call: Call) -> None:
+        """A call of one branch came upon the record of another, and is held."""
+        self._held[call] = call.branch
+
+    def let_go(self, call: Call) -> None:
+        """It isn't held any more."""
+        self._held.pop(call, None)
+
+    def claim(self, record: Record, branch: int) -> None:
+        """A branch goes on with a record."""
+        info = record.info
+        if info is None:
+            return
+        if info.branch != branch:
+            self._come[branch] = self._come[info.branch] = inf
+        else:
+            self._come[branch] = max(info.born, self.come(branch))

@@ -1,0 +1,287 @@
+"""Of equal calls that branches of one code make, each gets the record of its own, whichever comes first (G2)."""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import pytest
+
+from flowfn import uuid4
+from flowfn.hosts import branches
+
+from ..worlds import World
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for a branch that doesn't come would wait for ever."""
+    monkeypatch.setattr(branches, "PATIENCE", math.inf)
+
+
+class Customers:
+    """Each gets a number, of which nothing in the call says whose it is, and an account of that number."""
+
+    def __init__(self, world: World, *, made: bool = False, stamped: bool = False) -> None:
+        self.world, self.numbers, self.ran = world, count(1), list[str]()
+        self.first, self.dies = "", ""
+
+        @world.task
+        async def check(name: str) -> None:
+            self.ran.append(f"check {name}")
+
+        def numbering(of: str) -> Any:
+            @world.task
+            async def number(*stamp: float) -> int:
+                self.ran.append(f"number for {of}")
+                return next(self.numbers)
+
+            return number
+
+        @world.task
+        async def account(name: str, number: int) -> str:
+            self.ran.append(f"account {name}")
+            return f"{name}{number}"
+
+        number = [numbering("customers"), *([numbering("suppliers")] if made else [])][0]
+
+        async def customer(name: str, turn: asyncio.Event) -> str:
+            if name != self.first:
+                await turn.wait()
+            await check(name)
+            turn.set()
+            if name == self.dies:
+                raise ConnectionError("lost")
+            found = await number(*([time.time()] if stamped else []))
+            return str(await account(name, found))
+
+        @world.entrypoint
+        async def wf() -> list[str]:
+            turn = asyncio.Event()
+            return await asyncio.gather(*(customer(name, turn) for name in ("a", "b")))
+
+        self.wf = wf
+
+    def attempt(self, given: Any, *, first: str, dies: str = "") -> Any:
+        """What an attempt comes to; `first` says whose check ends first, and after that of `dies` it is lost."""
+        self.first, self.dies = first, dies
+        self.ran.clear()
+        with suppress(ConnectionError):
+            return self.world.invoke(self.wf, given, thread_id="t")
+
+
+@pytest.mark.parametrize("stamped", [False, True], ids=["", "stamped"])
+@pytest.mark.parametrize("made", [False, True], ids=["", "namesakes"])
+def test_a_branch_that_had_made_no_call_takes_no_other_ones(
+    async_world: World, made: bool, stamped: bool
+) -> None:
+    """G2: it makes its own, though it comes first to what the other had made; so one account has a number, and each
+    customer one account."""
+    customers = Customers(async_world, made=made, stamped=stamped)
+    customers.attempt({}, first="b", dies="a")
+    recorded = [each for each in customers.ran if each.startswith("account")]
+    assert recorded in ([], ["account b"])
+    assert customers.attempt(None, first="a") == ["a2", "b1"]
+    assert customers.ran.count("number for customers") == 1
+    assert customers.ran.count("account a") == 1
+    assert recorded + [each for each in customers.ran if each == "account b"] == ["account b"]
+
+
+IDS = {"a": "5e2c7f0e-6f7b-4c3a-9d57-3e1f7a1f5b01", "b": "c1a9d0b4-83f2-4d0e-8a3f-0b6f2f9e7d02"}
+"""Ids of the customers, which look made anew on each attempt."""
+
+
+@pytest.mark.parametrize("lock", [asyncio.Lock, lambda: asyncio.Semaphore(1)], ids=["lock", "semaphore"])
+def test_a_branch_goes_on_before_one_that_waits_for_it(async_world: World, lock: Callable[[], Any]) -> None:
+    """G2: what differs in what looks random is no other branch's record, though that one waits for its turn."""
+    ran, first, dies = list[str](), "b", "a"
+
+    @async_world.task
+    async def check(name: str) -> None:
+        if name != first:
+            await checked.wait()
+        checked.set()
+
+    @async_world.task
+    async def charge(customer: str) -> str:
+        ran.append(customer)
+        return customer
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        limit = lock()
+
+        async def customer(name: str) -> str:
+            await check(name)
+            async with limit:
+                if name == dies:
+                    raise ConnectionError("lost")
+                return str(await charge(IDS[name]))
+
+        return await asyncio.gather(*map(customer, IDS))
+
+    checked = asyncio.Event()
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    first, dies = "a", ""
+    assert async_world.invoke(wf, None, thread_id="t") == [*IDS.values()]
+    assert sorted(ran) == sorted(IDS.values())
+
+
+def test_a_branch_of_edited_code_takes_no_value_of_another_one(async_world: World) -> None:
+    """G2: it has come upon records of its own, so that it has the number that it had."""
+    ran, first, dies = list[str](), "b", "a"
+
+    @async_world.task
+    async def check(name: str) -> None:
+        ran.append(f"check {name}")
+
+    @async_world.task
+    async def charge(name: str, key: str) -> str:
+        ran.append(f"charge {name}")
+        return f"{name} {key}"
+
+    async def customer(name: str, turn: asyncio.Event) -> str:
+        if name != first:
+            await turn.wait()
+        await check(name)
+        if name == dies:
+            turn.set()
+            raise ConnectionError("lost")
+        charged = str(await charge(name, str(uuid4())))
+        turn.set()
+        return charged
+
+    async def before() -> list[str]:
+        turn = asyncio.Event()
+        return await asyncio.gather(customer("a", turn), customer("b", turn))
+
+    async def after() -> list[str]:
+        turn, begun = asyncio.Event(), "begun"
+        assert begun
+        return await asyncio.gather(customer("a", turn), customer("b", turn))
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    charged = [each for each in ran if each.startswith("charge")]
+    ran.clear()
+    first, dies = "a", ""
+    a, b = async_world.invoke(async_world.entrypoint(after, name="wf"), None, thread_id="t")
+    assert (a.split()[0], b.split()[0]) == ("a", "b")
+    assert a.split()[1] != b.split()[1]
+    assert sorted(charged + ran) == ["charge a", "charge b"]
+
+
+class Workers:
+    """Take items from a queue, and each makes one call for each of them."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.ran, self.order = world, list[str](), ""
+        self.release = asyncio.Event()
+
+        @world.task
+        async def process(item: str) -> str:
+            self.ran.append(item)
+            if item == "long":
+                await self.release.wait()
+            if item == "next":
+                self.release.set()
+            return item.upper()
+
+        self.process = process
+
+    def run(self, body: Callable[[], Awaitable[Any]], given: Any) -> Any:
+        """What a workflow with that body comes to."""
+        self.release = asyncio.Event()
+        self.ran.clear()
+        wf = self.world.entrypoint(body, name="wf")
+        return self.world.invoke(wf, given, thread_id="t")
+
+
+def turn_by_turn(world: World, bodies: list[Callable[[Workers], Awaitable[Any]]]) -> tuple[Any, list[str]]:
+    """What a workflow comes to by these bodies of one code, one for each attempt; and what ran in the last."""
+    workers, attempts = Workers(world), iter(bodies)
+
+    async def wf() -> Any:
+        return await next(attempts)(workers)
+
+    with pytest.raises(ConnectionError):
+        workers.run(wf, {})
+    return workers.run(wf, None), workers.ran
+
+
+def taking(*shares: list[str], lost: bool = False) -> Callable[[Workers], Awaitable[list[str]]]:
+    """Workers that take these items, one after the other, and then wait for more; whether the attempt is lost then."""
+
+    async def body(workers: Workers) -> list[str]:
+        found: list[str] = []
+        queues = [asyncio.Queue[str]() for _ in shares]
+        for queue, share in zip(queues, shares, strict=True):
+            for item in share:
+                queue.put_nowait(item)
+
+        async def worker(queue: asyncio.Queue[str]) -> None:
+            while True:
+                found.append(await workers.process(await queue.get()))
+                queue.task_done()
+
+        started = [asyncio.create_task(worker(queue)) for queue in queues]
+        for queue in queues:
+            await queue.join()
+        for each in started:
+            each.cancel()
+        if lost:
+            raise ConnectionError("lost")
+        return sorted(found)
+
+    return body
+
+
+def test_a_worker_gets_the_record_of_one_that_waits_for_items(async_world: World) -> None:
+    """G2: what takes an item is whoever is free, and what is recorded of it doesn't run again."""
+    found = turn_by_turn(async_world, [taking(["x"], ["y"], lost=True), taking(["y", "x", "more"], [])])
+    assert found == (["MORE", "X", "Y"], ["more"])
+
+
+def test_a_worker_gets_the_record_of_one_that_is_at_work(async_world: World) -> None:
+    """G2: that had made no call yet that ends later, so it won't make a recorded one after it."""
+    found = turn_by_turn(async_world, [taking(["x"], ["y"], lost=True), taking(["y", "next"], ["long", "x"])])
+    assert found == (["LONG", "NEXT", "X", "Y"], ["long", "next"])
+
+
+def test_workers_get_each_others_records(async_world: World) -> None:
+    """G2: each takes what the other had taken."""
+    before, after = taking(["a", "b"], ["c", "d"], lost=True), taking(["d", "c"], ["b", "a"])
+    assert turn_by_turn(async_world, [before, after]) == (["A", "B", "C", "D"], [])
+
+
+def test_a_branch_of_edited_code_gets_the_record_of_one_that_is_another_now(
+    async_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G2: branches are counted, so that one that is new takes the number of another; nobody waits long for it."""
+    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    workers = Workers(async_world)
+
+    async def before() -> Any:
+        await asyncio.gather(workers.process("x"), workers.process("y"))
+        raise ConnectionError("lost")
+
+    async def after() -> Any:
+        async def watch() -> None:
+            await asyncio.Event().wait()
+
+        async def one(item: str) -> str:
+            return str(await workers.process(item))
+
+        watching = asyncio.create_task(watch())
+        found = await asyncio.gather(one("x"), one("y"))
+        watching.cancel()
+        return found
+
+    with pytest.raises(ConnectionError):
+        workers.run(before, {})
+    assert workers.run(after, None) == ["X", "Y"]
+    assert workers.ran == []
