@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from flowfn import uuid4
+from flowfn import interrupt, uuid4
 from flowfn.hosts import branches
 
-from ..worlds import World
+from ..worlds import World, asked, questions
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +173,32 @@ def test_a_branch_of_edited_code_takes_no_value_of_another_one(async_world: Worl
     assert (a.split()[0], b.split()[0]) == ("a", "b")
     assert a.split()[1] != b.split()[1]
     assert sorted(charged + ran) == ["charge a", "charge b"]
+
+
+def test_a_branch_takes_no_answer_to_another_ones_question(async_world: World) -> None:
+    """G8: its own is the very same, and it asks that, though it comes first to the answer."""
+    answers, first = list[str](), "a"
+
+    async def one(name: str, turn: asyncio.Event) -> None:
+        if name != first:
+            await turn.wait()
+        turn.set()
+        if name == "b":
+            interrupt("which?")
+        answers.append(f"{name}: {interrupt('approve?')}")
+
+    @async_world.entrypoint
+    async def wf() -> None:
+        turn = asyncio.Event()
+        await asyncio.gather(one("a", turn), one("b", turn))
+
+    ids = {each.value: each.id for each in questions(async_world.invoke(wf, {}, thread_id="t"))}
+    assert sorted(ids) == ["approve?", "which?"]
+    first = "b"
+    left = async_world.resume(wf, {ids["which?"]: "this", ids["approve?"]: "for a"}, "t")
+    assert (asked(left), answers) == (["approve?"], ["a: for a"])
+    async_world.resume(wf, {questions(left)[0].id: "for b"}, "t")
+    assert sorted(answers) == ["a: for a", "a: for a", "b: for b"]
 
 
 class Workers:

@@ -64,12 +64,17 @@ def identify_among_equals(call: Call, frame: Frame, digested: Digest) -> None:
 def identify_apart(call: Call, frame: Frame) -> None:
     """Have a call be one more of its name and arguments beside the recorded ones, which stay who they are."""
     assert call.digest is not None
+    call.task, call.occurrence = identity_apart(frame, call.definition.qualified, call.digest.exact)
+
+
+def identity_apart(frame: Frame, name: str, digest: bytes) -> tuple[str, int]:
+    """The id and the occurrence of one more call of that name and those arguments than are recorded."""
     assert frame.branches is not None
-    for call.occurrence in count():
-        call.task = call_id(frame.scope, call.definition.qualified, call.digest.exact, call.occurrence)
-        if call.task not in frame.run.ledger.records and call.task not in frame.branches.apart:
-            frame.branches.apart[call.task] = call
-            return
+    records, apart = frame.run.ledger.records, frame.branches.apart
+    numbered = ((call_id(frame.scope, name, digest, number), number) for number in count())
+    task, occurrence = next(each for each in numbered if each[0] not in records and each[0] not in apart)
+    apart.add(task)
+    return task, occurrence
 
 
 def next_identity(

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
-from flowfn.engine.calls.identifying import next_identity
+from flowfn.engine.calls.identifying import identity_apart, next_identity
 from flowfn.engine.questions.answers import (
     DEADLINE,
     Pending,
@@ -215,6 +215,15 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     digested = digest(payload, since=run.root.since, now=run.host.now, passed=run.root.passed)
     task, occurrence, branch = next_identity(frame, name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
+
+    def is_others(record: Record) -> bool:
+        if run.settings.positional or not frame.keeps(record, branch) or frame.branches is None:
+            return False
+        return frame.branches.are_told(record, branch, code)
+
+    equal = run.ledger.records.get(task)
+    if equal is not None and is_others(equal):
+        task, occurrence = identity_apart(frame, name, digested.exact)
     info = CallInfo(
         name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], bool(digested.weak),
         occurrence, run.journal.order, run.host.now(), question.site, render(payload), "", code, position,
@@ -222,10 +231,23 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
     while isinstance(
-        verdict := judge(run.ledger, task, frame.scope, code, name, digested, occurrence, position, policy),
+        verdict := judge(
+            run.ledger,
+            task,
+            frame.scope,
+            code,
+            name,
+            digested,
+            occurrence,
+            position,
+            policy,
+            is_others=is_others,
+        ),
         Same,
     ):
         if verdict.record.claim():
+            if frame.branches is not None:
+                frame.branches.claim(verdict.record, branch)
             return info, verdict.record.task, verdict.record
     return info, task, None
 

@@ -28,8 +28,8 @@ class Branches:
         """The calls that came upon another branch's record, and are held, with their own branches."""
         self.expected: set[int] = set()
         """The branches that are there, and wait for nothing that others do."""
-        self.apart: dict[str, Call] = {}
-        """The calls that are new though another branch's record is left that equals them, by their ids."""
+        self.apart: set[str] = set()
+        """The ids of the calls that are new though another branch's record is left that equals them."""
 
     def keep(self, record: Record, branch: int) -> bool:
         """Whether the record that a branch comes upon is kept for the one that it is of."""
