@@ -29,7 +29,7 @@ from flowfn.python.handling import chain_of
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
-    from flowfn.futures import Future
+    from flowfn.futures import Before, Future
     from flowfn.hosts.loop import LoopHost
 
 PATIENCE = 5.0
@@ -48,7 +48,7 @@ async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> No
     try:
         await asyncio.sleep(0)
         while future.held and (before := future.before()) is not None:
-            if before.branch is None or not await _branch_comes(frame, future, before.branch):
+            if before.branch is None or not await _branch_comes(frame, future, before):
                 if before.in_doubt:
                     await _all_wait(frame, future)
                 break
@@ -66,36 +66,43 @@ async def _all_wait(frame: Frame, future: Future[Any]) -> None:
         await asyncio.sleep(TICK)
 
 
-async def _branch_comes(frame: Frame, future: Future[Any], branch: int) -> bool:
+async def _branch_comes(frame: Frame, future: Future[Any], first: Before) -> bool:
     """Suspend until a branch has come for what a future is held for, or won't before others go on; whether that makes
     a difference to it."""
     patience, known = PATIENCE, None
-    while future.held and (before := future.before()) is not None and before.branch == branch:
+    while future.held and (before := future.before()) is not None and before.branch == first.branch:
         if patience <= 0 or _wait(frame, _comes_no_further):
-            return _expect(frame, branch)
+            return _expect(frame, before)
         patience = PATIENCE if before != known else patience - TICK
         known = before
         await asyncio.sleep(TICK)
     return True
 
 
-def _expect(frame: Frame, branch: int) -> bool:
-    """Say of a branch that it will come: it is there, and does nothing else. Whether that wasn't said yet."""
+def _expect(frame: Frame, before: Before) -> bool:
+    """Say of a branch that it will come: it is there, and waits for a lock or a timer. Whether that wasn't said yet.
+
+    One that waits for other branches to end may wait for the call that is held, and wouldn't have made another one
+    before that. Where the call is no doubt of its author's, only the outermost is taken for one of these.
+    """
     assert frame.branches is not None
-    tasks = [
-        task for task in asyncio.all_tasks() if _frame_of(task) is frame and number_of(task, frame) == branch
-    ]
-    comes = bool(tasks) and not any(_is_at_work(task, frame) for task in tasks)
-    is_news = comes and branch not in frame.branches.expected
-    if is_news:
-        frame.branches.expected.add(branch)
+    assert before.branch is not None
+    tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == before.branch]
+    waits_for_it = (before.in_doubt or before.branch == 0) and any(_joins(task, frame) for task in tasks)
+    if not tasks or waits_for_it or any(_is_at_work(task, frame) for task in tasks):
+        return False
+    is_news = before.branch not in frame.branches.expected
+    frame.branches.expected.add(before.branch)
     return is_news
 
 
 def _wait(frame: Frame, stands: Callable[[asyncio.Task[Any], Frame], bool]) -> bool:
     """Whether all branches wait: for a held call, or where one `stands`."""
-    tasks = (task for task in asyncio.all_tasks() if _frame_of(task) is frame)
-    return all(task in _held or stands(task, frame) for task in tasks)
+    return all(task in _held or stands(task, frame) for task in _tasks_of(frame))
+
+
+def _tasks_of(frame: Frame) -> Iterator[asyncio.Task[Any]]:
+    return (task for task in asyncio.all_tasks() if _frame_of(task) is frame)
 
 
 def _frame_of(task: asyncio.Task[Any]) -> Frame | None:
