@@ -246,7 +246,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         identify_among_equals(call, frame, call.digest)
     elif record is not None and _is_others(record, call, frame):
         identify_apart(call, frame)
-    definition = call.definition
+    definition, digested = call.definition, call.digest
     policy = definition.on_divergence or frame.run.settings.on_divergence
     return judge(
         frame.run.ledger,
@@ -254,12 +254,13 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         frame.scope,
         frame.call.definition.code,
         definition.qualified,
-        call.digest,
+        digested,
         call.occurrence,
         call.position,
         policy,
         partial(claimant_of, frame, definition),
         lambda record: _is_others(record, call, frame),
+        lambda similar: frame.run.ledger.origins.possible(similar, digested, frame),
         day_is_clock=policy != "rerun",
     )
 
@@ -290,6 +291,7 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
             call.waited = record.waiting
             return None
     if call.edited and _runs_anew(call, record):
+        run.ledger.origins.drop(record.task)
         return None
     has_failed = outcome.channel == ERROR
     if has_failed and not run.ledger.was_survived(record):

@@ -242,6 +242,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
             position,
             policy,
             is_others=is_others,
+            possible=lambda similar: run.ledger.origins.possible(similar, digested, frame),
         ),
         Same,
     ):

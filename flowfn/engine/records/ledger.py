@@ -15,6 +15,7 @@ from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record
 from flowfn.engine.records.unclaimed import NONE, Rivals
 from flowfn.engine.replay.namesakes import Alike, Group
+from flowfn.engine.replay.origins import Origins
 from flowfn.identity.grown import without_defaults
 from flowfn.identity.made_with.together import Maker
 from flowfn.ports import Deserializer, WriteRow
@@ -152,6 +153,14 @@ class Ledger:
                 )
         return found
 
+    @property
+    def origins(self) -> Origins:
+        """The times and ids that are recorded."""
+        index = self._indexed
+        if index.origins is None:
+            index.origins = Origins(index.records.values())
+        return index.origins
+
     def is_claimed(self, task: str) -> bool:
         """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""
         record = self.records.get(task)
@@ -223,6 +232,7 @@ class _Index:
         self.rivals = {key: Rivals(found) for key, found in self.by_name.items()}
         self.occurrences = {key: sorted(found) for key, found in numbers.items()}
         self._by_values: dict[tuple[str, str], dict[tuple[int, Hashable], list[Record]]] = {}
+        self.origins: Origins | None = None
 
     def by_values(self, scope: str, name: str) -> dict[tuple[int, Hashable], list[Record]]:
         """The calls of a name in a scope by their occurrence, and what isn't at its default in their arguments."""

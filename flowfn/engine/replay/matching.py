@@ -4,7 +4,8 @@ A call's identity is (scope, name, digest of its arguments, occurrence). The rec
 identity is reused, whatever order the calls come in; of equal calls, that of the same branch of the
 calling code first. Where only fields differ that a class has got since, which are at their defaults, it is the same
 call. A call that has no record may still be a recorded one whose arguments are made anew on each attempt: if only the
-clock differs, its record is reused; if something random differs, only the author knows, and the run is refused. A whole
+clock differs, its record is reused; if something random differs, only the author knows, and the run is refused. One
+whose time or id is recorded elsewhere (`origins`) is no such one. A whole
 day is the clock's only where nothing says that it names an item: no recorded call differs from that one in naming
 another day. Anything else is a new call. Position alone is never trusted, unless the author asks for it
 (`on_divergence="reuse"`); even then it is the call's place among those of its name, whatever order they were recorded
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowfn.definition import OnDivergence
-from flowfn.engine.records.unclaimed import NONE
+from flowfn.engine.records.unclaimed import NONE, Unclaimed
 
 if TYPE_CHECKING:
     from flowfn.engine.records.ledger import Ledger
@@ -66,6 +67,7 @@ def judge(
     policy: OnDivergence,
     claiming: Callable[[], Claimant | None] = lambda: None,
     is_others: Callable[[Record], bool] = lambda _: False,
+    possible: Callable[[Unclaimed], Iterable[Record]] = iter,
     *,
     day_is_clock: bool = True,
 ) -> Verdict:
@@ -73,7 +75,7 @@ def judge(
 
     `day_is_clock` is False where the author has said that a day which may be the clock's names an item.
     A function that shares its name with others, which `claiming` tells, claims no records of theirs; and a branch none
-    that `is_others`.
+    that `is_others`. Of similar ones only those are `possible` whose arguments are made anew where they differ.
     """
     record = ledger.records.get(task)
     if record is not None and not record.claimed:
@@ -90,10 +92,14 @@ def judge(
         if claimant is None or claimant.is_sure(rival, same):
             return Same(rival, "fields")
     similar = NONE if digest.skeleton is None else rivals.like(scope_code, digest.skeleton)
-    for rival in fitting(similar):
+
+    def alike() -> Iterator[Record]:
+        return fitting(possible(similar) if similar else ())
+
+    for rival in alike():
         if not _only_the_clock_differs(rival, digest):
             continue
-        if claimant is not None and not claimant.is_sure(rival, [*fitting(similar)]):
+        if claimant is not None and not claimant.is_sure(rival, [*alike()]):
             continue
         if not differs_in_a_day(rival, digest):
             return Same(rival, "clock")
@@ -106,7 +112,7 @@ def judge(
         return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW
-    return next((Ambiguous(rival) for rival in fitting(similar) if rival.finished), NEW)
+    return next((Ambiguous(rival) for rival in alike() if rival.finished), NEW)
 
 
 def differs_in_a_day(rival: Record, digest: Digest) -> bool:
