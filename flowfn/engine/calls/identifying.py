@@ -6,6 +6,7 @@ it, and by a function that is the recorded one, of those that share a name (`eng
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -38,7 +39,9 @@ def identify(call: Call, frame: Frame) -> None:
         call.digest = digested = digest(
             arguments, since=run.root.since, now=run.host.now, passed=run.root.passed
         )
-    identify_among_equals(call, frame, digested)
+    call.task, call.occurrence, call.branch = next_identity(
+        frame, definition.qualified, digested.exact, of=claimant_of(frame, definition)
+    )
     call.position = frame.position(definition.qualified)
     call.born = run.journal.order
 
@@ -54,10 +57,13 @@ def identify_anew(call: Call, frame: Frame) -> None:
 
 
 def identify_among_equals(call: Call, frame: Frame, digested: Digest) -> None:
-    """Have a call be the next one of its name and arguments that its scope has no other call for."""
+    """Have a call that was made before be the next one of its name and arguments that its scope has no other call for.
+
+    Whoever has it placed needn't be the branch that made it.
+    """
     definition = call.definition
-    call.task, call.occurrence, call.branch = next_identity(
-        frame, definition.qualified, digested.exact, of=claimant_of(frame, definition)
+    call.task, call.occurrence, _ = next_identity(
+        frame, definition.qualified, digested.exact, call.branch, of=claimant_of(frame, definition)
     )
 
 
@@ -70,27 +76,35 @@ def identify_apart(call: Call, frame: Frame) -> None:
 def identity_apart(frame: Frame, name: str, digest: bytes) -> tuple[str, int]:
     """The id and the occurrence of one more call of that name and those arguments than are recorded."""
     assert frame.branches is not None
-    records, apart = frame.run.ledger.records, frame.branches.apart
-    numbered = ((call_id(frame.scope, name, digest, number), number) for number in count())
-    task, occurrence = next(each for each in numbered if each[0] not in records and each[0] not in apart)
-    apart.add(task)
-    return task, occurrence
+    frame.branches.apart = True
+    while True:
+        task = call_id(frame.scope, name, digest, number := _occurrence(frame, (name, digest)))
+        if task not in frame.run.ledger.records:
+            return task, number
 
 
 def next_identity(
-    frame: Frame, name: str, digest: bytes, *, own: bool = False, of: Claimant | None = None
+    frame: Frame,
+    name: str,
+    digest: bytes,
+    branch: int | None = None,
+    *,
+    own: bool = False,
+    of: Claimant | None = None,
 ) -> tuple[str, int, int]:
-    """Of a frame's next call of that name and those arguments: the id, the occurrence and the branch of its code.
+    """Of a frame's next call of that name and those arguments: the id, the occurrence and the branch of its code; that
+    is the one that calls it now, if none is given.
 
     A record that another call has claimed, by position or as the same but for the clock, uses up its occurrence.
     With `own` so does one of another branch, while the code is unchanged; and `of` a function that shares its
     name, one of another function.
     """
-    frame.steps += 1
-    branch, ledger = frame.branch(), frame.run.ledger
-    journal = frame.run.journal
-    if journal is not None and journal.unhandled and not own:
-        act_on_errors(frame)
+    ledger = frame.run.ledger
+    if branch is None:
+        frame.steps += 1
+        branch, journal = frame.branch(), frame.run.journal
+        if journal is not None and journal.unhandled and not own:
+            act_on_errors(frame)
     if of is not None:
         return _identity_of(of, frame, name, digest, branch)
     if frame.numbers is not None and ledger.records and (record := _recorded(frame, name, digest, branch)):
@@ -98,7 +112,7 @@ def next_identity(
     key = (name, digest)
     while True:
         task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
-        if not (_is_taken(frame, task) or (own and _is_anothers(frame, task, branch))):
+        if not (ledger.is_claimed(task) or (own and _is_anothers(frame, task, branch))):
             return task, number, branch
 
 
@@ -122,21 +136,16 @@ def _identity_of(
         if first is not None and not first.claimed and claimant.made(first, branch):
             return task, 0, branch  # as almost always, and for less
         alike[key] = ledger.calls_alike(frame.scope, name, digest)
-    is_only = claimant.is_only(alike[key], branch)
+    is_apart = frame.branches is not None and frame.branches.apart
+    is_only = not is_apart and claimant.is_only(alike[key], branch)
     is_kept = partial(frame.keeps, branch=branch)
     record = None if is_only else claimant.take(alike[key], branch, is_kept)
     if record is not None:
         return record.task, record.info.occurrence if record.info else 0, branch
-    while True:
-        task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
-        if not (_is_taken(frame, task) or (not is_only and task in ledger.records)):
-            return task, number, branch
-
-
-def _is_taken(frame: Frame, task: str) -> bool:
-    """Whether that is another call of this attempt: one that was recorded, or that is apart from those."""
-    branches = frame.branches
-    return frame.run.ledger.is_claimed(task) or (branches is not None and task in branches.apart)
+    is_taken: Callable[[str], bool] = ledger.is_claimed if is_only else ledger.records.__contains__
+    while is_taken(task := call_id(frame.scope, name, digest, number := _occurrence(frame, key))):
+        pass
+    return task, number, branch
 
 
 def _occurrence(frame: Frame, key: tuple[str, bytes]) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
-from itertools import count
 from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
@@ -127,15 +126,14 @@ class Ledger:
         return False
 
     def equal_calls(self, scope: str, name: str, digest: bytes) -> dict[int, deque[Record]]:
-        """The recorded calls that only their occurrence tells apart, in its order, by the branch that made them."""
+        """The recorded calls that only their occurrence tells apart, in its order, by the branch that made them. One of
+        them may have left no record."""
         found: dict[int, deque[Record]] = {}
-        for number in count():
+        for number in self._indexed.occurrences.get((scope, name), ()):
             record = self.records.get(call_id(scope, name, digest, number))
-            if record is None:
-                return found
-            if record.info is not None:
+            if record is not None and record.info is not None:
                 found.setdefault(record.info.branch, deque()).append(record)
-        raise AssertionError
+        return found
 
     def branches(self, scope: str) -> Iterable[int]:
         """Those of a scope's code that have made recorded calls, in the order of the first of these."""

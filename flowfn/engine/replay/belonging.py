@@ -28,8 +28,9 @@ class Branches:
         """The calls that came upon another branch's record, and are held, with their own branches."""
         self.expected: set[int] = set()
         """The branches that are there, and wait for nothing that others do."""
-        self.apart: set[str] = set()
-        """The ids of the calls that are new though another branch's record is left that equals them."""
+        self.apart = False
+        """Whether a call was a new one though another branch's record was left that equals it: from then on occurrences
+        don't count as they did when that was recorded."""
 
     def keep(self, record: Record, branch: int) -> bool:
         """Whether the record that a branch comes upon is kept for the one that it is of."""
