@@ -121,12 +121,14 @@ async def _place_suspended(frame: Frame, host: Host) -> None:
     """Place what was held when the code was told of a question; its other branches may yet claim their records."""
     token = current_frame.set(frame)
     try:
-        held = frame.unplaced[0].future
-        assert held is not None
-        await host.others_wait(held)
+        while frame.unplaced:
+            held = frame.unplaced[0].future
+            assert held is not None
+            await host.others_wait(held)
+            with suppress(FlowError):
+                held.place()
     finally:
         current_frame.reset(token)
-    _place_held(frame)
 
 
 def _place_held(frame: Frame) -> None:
