@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from types import FrameType
@@ -19,6 +18,7 @@ from flowfn.runtime import Runtime
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
+    from flowfn.engine.records.ledger import Equals
     from flowfn.engine.records.record import Record
     from flowfn.engine.replay.namesakes import Caller
     from flowfn.engine.runs.run import Run
@@ -85,8 +85,8 @@ class Frame:
         """Count the calls that equal an earlier one."""
         self.positions: dict[str, Iterator[int]] = {}
         """Count its calls of each name."""
-        self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
-        """The recorded calls of a name and arguments, by the branch that made them."""
+        self.equals: dict[tuple[str, bytes], Equals] = {}
+        """The recorded calls of a name and arguments."""
         self.caller: Caller | None = None
         """Tells its calls of functions that share a name from each other; None until it makes one."""
         self.home: Any = None

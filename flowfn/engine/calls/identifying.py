@@ -7,7 +7,6 @@ it, and by a function that is the recorded one, of those that share a name (`eng
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.frame import Frame
-    from flowfn.engine.records.record import Record
 
 _NUMBERS = count(1)
 """Tells apart who asks at the same time."""
@@ -70,16 +68,19 @@ def identify_among_equals(call: Call, frame: Frame, digested: Digest) -> None:
 def identify_apart(call: Call, frame: Frame) -> None:
     """Have a call be one more of its name and arguments beside the recorded ones, which stay who they are."""
     assert call.digest is not None
-    call.task, call.occurrence = identity_apart(frame, call.definition.qualified, call.digest.exact)
+    call.task, call.occurrence = identity_apart(
+        frame, call.definition.qualified, call.digest.exact, call.branch
+    )
 
 
-def identity_apart(frame: Frame, name: str, digest: bytes) -> tuple[str, int]:
+def identity_apart(frame: Frame, name: str, digest: bytes, branch: int) -> tuple[str, int]:
     """The id and the occurrence of one more call of that name and those arguments than are recorded."""
     assert frame.branches is not None
     frame.branches.apart = True
+    records, key = frame.run.ledger.records, (name, digest)
     while True:
-        task = call_id(frame.scope, name, digest, number := _occurrence(frame, (name, digest)))
-        if task not in frame.run.ledger.records:
+        task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
+        if task not in records and _is_free(frame, key, task, number, branch):
             return task, number
 
 
@@ -107,13 +108,23 @@ def next_identity(
             act_on_errors(frame)
     if of is not None:
         return _identity_of(of, frame, name, digest, branch)
-    if frame.numbers is not None and ledger.records and (record := _recorded(frame, name, digest, branch)):
-        return record.task, record.info.occurrence if record.info else 0, branch
+    if frame.numbers is not None and ledger.records:
+        own_call = _own(frame, name, digest, branch)
+        if own_call is not None:
+            return *own_call, branch
     key = (name, digest)
     while True:
         task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
-        if not (ledger.is_claimed(task) or (own and _is_anothers(frame, task, branch))):
+        if _is_free(frame, key, task, number, branch) and not (own and _is_anothers(frame, task, branch)):
             return task, number, branch
+
+
+def _is_free(frame: Frame, key: tuple[str, bytes], task: str, number: int, branch: int) -> bool:
+    """Whether a branch's call may be the one of that id and occurrence."""
+    record, equals = frame.run.ledger.records.get(task), frame.equals.get(key)
+    if record is not None:
+        return not record.claimed
+    return equals is None or equals.may_be_new(number, branch)
 
 
 def claimant_of(frame: Frame, definition: Definition) -> Claimant | None:
@@ -156,17 +167,17 @@ def _occurrence(frame: Frame, key: tuple[str, bytes]) -> int:
     return next(frame.counts.setdefault(key, count(1)))
 
 
-def _recorded(frame: Frame, name: str, digest: bytes, branch: int) -> Record | None:
-    """The next recorded call of that branch that nobody has claimed."""
+def _own(frame: Frame, name: str, digest: bytes, branch: int) -> tuple[str, int] | None:
+    """The id and the occurrence of a branch's next call of that name and those arguments, if that was recorded, or one
+    that it made later in one go with earlier ones."""
     key = (name, digest)
     if key not in frame.equals:  # of two threads that ask at once both take from one
         frame.equals.setdefault(key, frame.run.ledger.equal_calls(frame.scope, name, digest))
-    left = frame.equals[key].get(branch)
-    with suppress(IndexError):  # another thread took the last
-        while left:
-            if not (record := left.popleft()).claimed:
-                return record
-    return None
+    found = frame.equals[key].next_of(branch)
+    if found is None:
+        return None
+    number, record = found
+    return call_id(frame.scope, name, digest, number) if record is None else record.task, number
 
 
 def _is_anothers(frame: Frame, task: str, branch: int) -> bool:

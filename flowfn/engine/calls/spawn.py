@@ -146,7 +146,7 @@ def _is_repeated(call: Call, frame: Frame) -> bool:
     key = call.definition.qualified, call.digest.exact
     if key not in frame.equals:
         frame.equals[key] = frame.run.ledger.equal_calls(frame.scope, *key)
-    return len(frame.equals[key]) > 1
+    return len(frame.equals[key].of_branch) > 1
 
 
 def _is_others(record: Record, call: Call, frame: Frame) -> bool:

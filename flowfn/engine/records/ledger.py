@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record
@@ -22,6 +23,45 @@ from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
 from flowfn.row_channels import RUN_TASK
 from flowfn.values import Write
+
+
+class Equals(NamedTuple):
+    """Calls with equal arguments of one scope's code."""
+
+    of_branch: dict[int, deque[tuple[int, Record | None]]]
+    """By branch, with their occurrences: the recorded ones, and those between them that left no record."""
+    missing: set[int]
+    """The occurrences of these."""
+    last: dict[int, int]
+    """By branch: which of its recorded ones it has made again."""
+
+    def add(self, record: Record, info: CallInfo) -> None:
+        """Add the next recorded one. What its branch made at the same moment as the one before, it made in one go: an
+        occurrence in between is its own, too."""
+        known = self.of_branch.setdefault(info.branch, deque())
+        last, before = known[-1] if known else (info.occurrence, None)
+        if before is not None and before.info is not None and before.info.born == info.born:
+            between = range(last + 1, info.occurrence)
+            known.extend((number, None) for number in between)
+            self.missing.update(between)
+        known.append((info.occurrence, record))
+
+    def next_of(self, branch: int) -> tuple[int, Record | None] | None:
+        """The next one of a branch that nobody has claimed; None if there is none left."""
+        left = self.of_branch.get(branch)
+        with suppress(IndexError):  # another thread took the last
+            while left:
+                number, record = left.popleft()
+                following = record or next(each for _, each in left if each is not None)
+                if not following.claimed:  # else it was counted before branches were
+                    self.last[branch] = number
+                    return number, record
+        return None
+
+    def may_be_new(self, number: int, branch: int) -> bool:
+        """Whether a branch's next call may have an occurrence that wasn't recorded: its own keep their order, from one
+        attempt to the next."""
+        return number not in self.missing and number > self.last.get(branch, -1)
 
 
 class Ledger:
@@ -125,14 +165,13 @@ class Ledger:
             record = parent
         return False
 
-    def equal_calls(self, scope: str, name: str, digest: bytes) -> dict[int, deque[Record]]:
-        """The recorded calls that only their occurrence tells apart, in its order, by the branch that made them. One of
-        them may have left no record."""
-        found: dict[int, deque[Record]] = {}
+    def equal_calls(self, scope: str, name: str, digest: bytes) -> Equals:
+        """The calls that only their occurrence tells apart, in its order, by the branch that made them."""
+        found = Equals({}, set(), {})
         for number in self._indexed.occurrences.get((scope, name), ()):
             record = self.records.get(call_id(scope, name, digest, number))
             if record is not None and record.info is not None:
-                found.setdefault(record.info.branch, deque()).append(record)
+                found.add(record, record.info)
         return found
 
     def branches(self, scope: str) -> Iterable[int]:
