@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from typing import Any, cast
 import pytest
 
 from checkpointers import MemorySaver
-from flowfn import NonDeterminismError, Workflow, entrypoint, task
+from flowfn import NonDeterminismError, RetryPolicy, Workflow, entrypoint, task
 from flowfn.config import Durability
 from flowfn.context import current_frame
 from flowfn.engine.calls.frame import Frame
@@ -26,6 +27,7 @@ from flowfn.engine.drive import drive
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import CallInfo, Record
+from flowfn.errors import RunClosed
 from flowfn.futures import Future
 from flowfn.hosts.loop import _running
 from flowfn.hosts.threads import ThreadHost
@@ -267,3 +269,37 @@ def test_a_thread_without_the_context_is_warned_of() -> None:
 def halve(x: int) -> int:
     """Called by a thread of its own."""
     return x // 2
+
+
+def test_a_thread_whose_attempt_ends_as_it_calls_a_task_calls_none() -> None:
+    """G1: the next attempt makes that call, and it runs once."""
+    ran, tries, asked, ended = list[str](), list[int](), threading.Event(), threading.Event()
+
+    def key(name: str) -> str:
+        asked.set()
+        ended.wait(60)
+        return name
+
+    @task(key=key)
+    def pay(name: str) -> str:
+        ran.append(name)
+        return name
+
+    again = RetryPolicy(initial_interval=0, jitter=False, retry_on=(ConnectionError,))
+    with ThreadPoolExecutor(1) as pool:
+
+        @entrypoint(checkpointer=MemorySaver(), retry_policy=again)
+        def wf(_: Any) -> str:
+            tries.append(1)
+            if len(tries) > 1:
+                ended.set()
+                with pytest.raises(RunClosed):
+                    begun[0].result()
+                return pay("a").result()
+            begun.append(pool.submit(contextvars.copy_context().run, lambda: pay("a").result()))
+            asked.wait(60)
+            raise ConnectionError("lost")
+
+        begun: list[Any] = []
+        assert wf.invoke(1, thread_id="t") == "a"
+    assert (ran, len(tries)) == (["a"], 2)

@@ -39,10 +39,12 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
         _give_up_children(frame, running=not isinstance(error, Exception))
     try:
         await _settle_children(frame, host)
+        frame.closed = True
+        if frame.children:  # of a thread that called it before it could know
+            await _settle_children(frame, host)
     except BaseException as stopped:
         await _stop_children(frame, host, stopped)
         raise
-    frame.closed = True
     if not suspending:
         failing.ride_unseen(frame)
     if frame.run.root.fatal is not None:

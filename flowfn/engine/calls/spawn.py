@@ -376,5 +376,20 @@ def _start(call: Call, host: Any) -> Future[Any]:
     future.call = call.task
     call.future = future
     call.parent.children[future] = call
+    if call.parent.closed:
+        _refuse_belated(call.parent, future)
     host.start(future)
     return future
+
+
+def _refuse_belated(frame: Frame, future: Future[Any]) -> None:
+    """Refuse what a thread calls whose attempt has ended since it asked. That looks at its calls once it has ended, so
+    that it sees this one through, or takes it for nobody's.
+
+    Raises:
+        RunClosed: nobody sees it through.
+    """
+    if future.take() is not None:
+        frame.children.pop(future, None)
+        future.abandon()
+        frame.check()
