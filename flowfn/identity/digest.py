@@ -30,7 +30,9 @@ __all__ = [
     "Leaf",
     "digest",
     "exact",
+    "hashed",
     "is_plain",
+    "masked_form",
     "qualified_name",
     "render",
     "value_of_member",
@@ -101,7 +103,7 @@ def _ordinary(arguments: Mapping[str, Any]) -> Digest | None:
         return None
     if not is_ordinary(packed):
         return None
-    return _made((_hash(packed), None, (), "", packed if len(packed) <= _KEPT else None))
+    return _made((hashed(packed), None, (), "", packed if len(packed) <= _KEPT else None))
 
 
 def is_plain(value: Any) -> bool:
@@ -129,7 +131,8 @@ _NATIVE = (
 """What makes msgpack refuse all values whose form is not the value itself."""
 
 
-def _hash(packed: bytes) -> bytes:
+def hashed(packed: bytes) -> bytes:
+    """What a form is told by."""
     return sha256(packed).digest()[:16]
 
 
@@ -137,12 +140,18 @@ def _walked(arguments: Mapping[str, Any], window: Window | None) -> Digest:
     """The digest of arguments of any kind. Of plain ones it is the same as that of their packed bytes."""
     walk = Walk()
     packed = pack(walk.mapping(arguments))
-    found, form = _hash(packed), _kept(arguments, packed)
+    found, form = hashed(packed), _kept(arguments, packed)
     if window is None or not walk.suspect or walk.size > _MAX_ITEMS:
         return Digest(found, None, (), walk.weak, form)
+    masked, leaves = masked_form(arguments, window)
+    return Digest(found, hashed(masked) if leaves else None, tuple(leaves), walk.weak, form)
+
+
+def masked_form(arguments: Mapping[str, Any], window: Window) -> tuple[bytes, list[Leaf]]:
+    """What the skeleton is taken of, and the leaves that it leaves out."""
     masked = _MaskedWalk(window)
-    skeleton = _hash(pack({name: masked.walk(arguments[name], Field(name)) for name in sorted(arguments)}))
-    return Digest(found, skeleton if masked.leaves else None, tuple(masked.leaves), walk.weak, form)
+    form = pack({name: masked.walk(arguments[name], Field(name)) for name in sorted(arguments)})
+    return form, masked.leaves
 
 
 def _kept(arguments: Mapping[str, Any], packed: bytes) -> bytes | None:

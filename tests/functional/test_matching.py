@@ -596,6 +596,53 @@ def test_what_is_given_the_future_of_a_call_in_doubt_waits_with_it(world: World)
     assert len(world.ran) == 3
 
 
+@pytest.mark.parametrize(
+    "held", [lambda future: {"all": [future]}, lambda future: {"all": {future, 1, 2, 3}}], ids=["list", "set"]
+)
+def test_what_waits_with_a_call_in_doubt_is_told_by_its_arguments_as_they_were(
+    world: World, held: Callable[[Any], dict[str, Any]]
+) -> None:
+    """G1: what its caller does to them meanwhile makes it no other call, neither now nor on the next attempt."""
+    items = [uuid.uuid4() for _ in range(4)]
+    failures = [None, None, None]
+
+    @world.task
+    async def reserve(item: uuid.UUID) -> str:
+        world.ran.append(("reserve", item))
+        return str(item)
+
+    @world.task
+    async def notify(state: dict[str, Any]) -> str:
+        (reserved,) = (each for each in state["all"] if not isinstance(each, int))
+        found = str(await world.value(reserved))
+        world.ran.append(("notify", found))
+        return found
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        sent = []
+        for item in items:
+            state = held(reserve(item))
+            sent.append(notify(state))
+            state["sent"] = True
+        found = [await world.value(each) for each in sent]
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    items.insert(0, uuid.uuid4())
+    world.ran.clear()
+    for _ in failures.copy():
+        with pytest.raises(ConnectionError):
+            world.invoke(wf, None, thread_id="t")
+    assert world.ran == [("reserve", items[0]), ("notify", str(items[0]))]
+    assert world.invoke(wf, None, thread_id="t") == list(map(str, items))
+    assert len(world.ran) == 2
+
+
 class Shop:
     """Its methods and tasks are given to others."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flowfn.engine.records.notes import Note
     from flowfn.engine.runs.run import Run
     from flowfn.futures import Future
+    from flowfn.identity.renaming import Forms
     from flowfn.pregel.program import Node, Task
     from flowfn.values import Interrupt, Write
 
@@ -37,6 +38,18 @@ class Failure(NamedTuple):
     node: str
     input: Any
     error: BaseException
+
+
+class Behind(NamedTuple):
+    """A call's arguments as they were when it was made, and the futures among them whose calls have yet to be placed,
+    each with the id that it had then."""
+
+    forms: Forms
+    futures: Sequence[tuple[str, Future[Any]]]
+
+    def digest(self) -> Digest:
+        """That of the arguments, now that it is known which calls those are."""
+        return self.forms.digest_with({was: future.call for was, future in self.futures})
 
 
 class Call:
@@ -107,8 +120,8 @@ class Call:
         """What counts of its arguments, by parameter."""
         self.digest: Digest | None = None
         """Of these; None where nothing is recorded."""
-        self.behind = False
-        """Whether another call is to be placed first, whose future is among its arguments."""
+        self.behind: Behind | None = None
+        """What it is until other calls are placed, whose futures are among its arguments; None of most."""
         self.occurrence = 0
         """How many equal calls came before it in its scope."""
         self.branch = 0

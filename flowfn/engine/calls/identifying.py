@@ -6,16 +6,18 @@ it, and by a function that is the recorded one, of those that share a name (`eng
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from flowfn.engine.calls.call import Behind
 from flowfn.engine.ids import call_id
 from flowfn.engine.replay.failing import act_on_errors
 from flowfn.engine.replay.namesakes import Caller, Claimant
 from flowfn.identity.digest import Digest, digest
 from flowfn.identity.made_with.captured import given_to_arguments
+from flowfn.identity.volatile import Window
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -44,11 +46,23 @@ def identify(call: Call, frame: Frame) -> None:
     call.born = run.journal.order
 
 
-def identify_anew(call: Call, frame: Frame) -> None:
-    """Give a call the identity that it has now that futures among its arguments are known to be which calls."""
-    run, call.behind = frame.run, False
-    digested = digest(call.arguments, since=run.root.since, now=run.host.now, passed=run.root.passed)
+def stay_behind(call: Call, calls: Iterable[Call]) -> None:
+    """Have a call wait for others to be placed: it counts by which calls they turn out to be."""
+    from flowfn.identity.renaming import forms_of
+
+    run = call.run
     assert call.digest is not None
+    forms = forms_of(call.arguments, call.digest, Window(run.root.since, run.host.now, run.root.passed))
+    call.behind = Behind(
+        forms, [(each.future.call, each.future) for each in calls if each.future is not None]
+    )
+
+
+def identify_anew(call: Call, frame: Frame) -> None:
+    """Give a call the identity that it has now that it is known which calls the futures among its arguments are of."""
+    assert call.behind is not None
+    assert call.digest is not None
+    digested, call.behind = call.behind.digest(), None
     if digested.exact != call.digest.exact:
         call.digest = digested
         identify_among_equals(call, frame, digested)

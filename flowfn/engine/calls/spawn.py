@@ -24,6 +24,7 @@ from flowfn.engine.calls.identifying import (
     identify_among_equals,
     identify_anew,
     identify_apart,
+    stay_behind,
 )
 from flowfn.engine.records.reader import told_again
 from flowfn.engine.records.record import Record
@@ -67,12 +68,10 @@ def spawn(
     if run.journal is None:
         definition.parameters.taken(args, kwargs)
         return _start(call, host)
-    if frame.unplaced:
-        given = _given_on(frame.unplaced, args, kwargs)
-        placed = [_is_placed_early(held, frame) for held in given]
-        call.behind = not all(placed)
+    first = _to_be_placed_first(frame, args, kwargs) if frame.unplaced else None
     identify(call, frame)
-    if call.behind:
+    if first:
+        stay_behind(call, first)
         return _hold(call, host, Before())
     if run.ledger.records:
         record = run.ledger.records.get(call.task)
@@ -104,6 +103,11 @@ def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[st
             )
 
 
+def _to_be_placed_first(frame: Frame, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Call]:
+    """The held calls whose futures arguments hold, without those that can be placed already."""
+    return [held for held in _given_on(frame.unplaced, args, kwargs) if not _is_placed_early(held, frame)]
+
+
 def _given_on(calls: Sequence[Call], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Call]:
     """Those of these calls whose futures arguments hold, in a list or an object."""
     held, found = {id(call.future): call for call in calls}, list[Call]()
@@ -127,7 +131,7 @@ data."""
 
 def _before(verdict: Verdict, call: Call, frame: Frame) -> Before | None:
     """After what a call is placed, by what it would be now."""
-    if call.behind:
+    if call.behind is not None:
         return Before()
     if isinstance(verdict, New):
         return None
@@ -180,10 +184,10 @@ def place_held(frame: Frame) -> None:
     """
     held = [call for call in _taken(frame.unplaced) if call.future is not None and not call.future.done()]
     for call in held:
-        if not call.behind:
+        if call.behind is None:
             _refuse_ambiguous(call, frame, held)
     for call in held:
-        if call.behind:
+        if call.behind is not None:
             identify_anew(call, frame)
             _refuse_ambiguous(call, frame, held)
         _go_on_with(call, frame)
@@ -206,7 +210,8 @@ def _is_placed_early(call: Call, frame: Frame) -> bool:
     author could place may be in no doubt later, and until then what is given it is held as well."""
     verdict = _judge(call, frame)
     before = _before(verdict, call, frame)
-    if call.behind or isinstance(verdict, Ambiguous) or (before is not None and before.branch is not None):
+    is_anothers = before is not None and before.branch is not None
+    if call.behind is not None or isinstance(verdict, Ambiguous) or is_anothers:
         return False
     try:
         frame.unplaced.remove(call)
