@@ -23,7 +23,6 @@ from flowfn.values import MISSING, Answers, Interrupt
 
 if TYPE_CHECKING:
     from flowfn.engine.records.journal import Journal
-    from flowfn.engine.runs.run import Run
     from flowfn.ports import Host
 
 DEADLINE = "deadline"
@@ -194,18 +193,6 @@ def left_waiting(
     asked = [q for q in read_asked(journal.serde, loaded.writes) if q.itself not in new]
     now = [q._replace(answered=q.answered and q.interrupt.id not in refused) for q in asked]
     return pending_rows(journal, loaded.checkpoint.id, [*now, *pending])
-
-
-async def waiting_now(run: Run, journal: Journal, host: Host) -> Writes:
-    """The list of what a run's thread waits for by now, though the run hasn't stopped for it yet."""
-    while run.parent is not None:
-        run = run.parent
-    pending = tuple(run.root.pending)
-    run.root.listed = len(pending)
-    loaded = await journal.load(host, run.namespace, run.checkpoint.id)
-    if loaded is None:
-        return pending_rows(journal, run.checkpoint.id, pending)
-    return left_waiting(journal, loaded, run.root.refused, pending)
 
 
 # -- an answer comes ------------------------------------------------------------------------------

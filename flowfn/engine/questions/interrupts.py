@@ -23,8 +23,8 @@ from flowfn.engine.questions.answers import (
     expired,
     unfit,
     validated,
-    waiting_now,
 )
+from flowfn.engine.questions.listing import is_due, list_what_waits
 from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.record import CallInfo, Record, one_row
 from flowfn.engine.replay.matching import Same, judge
@@ -198,7 +198,7 @@ def _places(frame: Frame | None) -> tuple[tuple[str, str], ...]:
 
 def _wait_for(frame: Frame, asked: Asked) -> None:
     frame.questions.append(asked)
-    frame.run.root.pending.append(asked.pending)
+    frame.run.root.ask(asked.pending)
     around: Frame | None = frame
     while around is not None:
         around.call.questions.append(asked.pending.interrupt)
@@ -307,7 +307,7 @@ async def record_questions(frame: Frame, host: Host) -> None:
             data = encode_questions(journal, interrupt, [interrupt])
             await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))
     if frame.questions and _is_to_be_listed(frame):
-        await journal.write(host, [await waiting_now(frame.run, journal, host)])
+        await list_what_waits(frame.run, journal, host)
     if frame.questions and journal.durability == "async":
         await journal.catch_up(host)  # whoever is told of a question may answer at once
 
@@ -319,14 +319,7 @@ def _is_to_be_listed(frame: Frame) -> bool:
     Each list has all, so of many questions it is written only when a thirty-second part of it is new; who leaves the
     run writes the rest.
     """
-    root = frame.run.root
-    unlisted = len(root.pending) - root.listed
-    is_due = unlisted > 0 and unlisted * _LEAST_PART >= root.listed
-    return is_due and (frame.run.post is not None or _goes_on_beside(frame))
-
-
-_LEAST_PART = 32
-"""With each list as long as this many times what is new in it, a thousand questions cost some 150 lists."""
+    return is_due(frame.run.root) and (frame.run.post is not None or _goes_on_beside(frame))
 
 
 def _goes_on_beside(frame: Frame) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import node_scope
-from flowfn.engine.questions.answers import left_waiting, pending_rows, waiting_now
+from flowfn.engine.questions.answers import left_waiting, pending_rows
+from flowfn.engine.questions.listing import list_what_waits
 from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.failing import failed_rows, tell_what_stays
 from flowfn.engine.replay.reporting import report_orphans
@@ -90,8 +91,8 @@ async def _keep(run: Run, journal: Journal) -> None:
     """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished, and
     what was asked by then."""
     try:
-        if len(run.root.pending) > run.root.listed:
-            await journal.write(run.host, [await waiting_now(run, journal, run.host)])
+        if run.root.unlisted:
+            await list_what_waits(run, journal, run.host, whole=True)
         await journal.write_the_rest(run.host)
     except LeaseLost:
         pass  # whoever took the thread over goes on without it

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from flowfn.engine.runs.slots import Slots
 from flowfn.errors import Cancelled
 from flowfn.report import Report
 from flowfn.runtime import RunControl
@@ -53,7 +54,7 @@ class Root:
         "fatal",
         "gone_on",
         "left",
-        "listed",
+        "listing",
         "offered",
         "pending",
         "ran",
@@ -64,6 +65,7 @@ class Root:
         "rests",
         "reused",
         "since",
+        "unlisted",
         "waiting",
         "went_back",
     )
@@ -82,8 +84,10 @@ class Root:
         self.refused: set[str] = set()
         """The questions whose answers the code that asked them was told not to fit."""
         self.pending: list[Pending] = []
-        self.listed = 0
-        """How many of these the thread's list of what it waits for has."""
+        self.unlisted: dict[int, Pending] = {}
+        """Those of them that the thread's list of what it waits for doesn't have yet, each by its `id()`."""
+        self.listing = Slots(1)
+        """Whose turn it is to write that."""
         self.waiting: Sequence[Pending] = ()
         """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
         self.offered: list[Offer] = []
@@ -136,13 +140,18 @@ class Root:
         """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
         self.end(Cancelled())
 
+    def ask(self, question: Pending) -> None:
+        """A call under way waits for an answer."""
+        self.pending.append(question)
+        self.unlisted[id(question)] = question
+
     def forget_questions(self, thread: str, namespace: str, checkpoint: str | None) -> None:
         """A run has left the checkpoint at which these were asked in it; None, where the namespace is its own."""
         if self.waiting or self.pending:
             self.waiting = [q for q in self.waiting if not q.was_asked_at(thread, namespace, checkpoint)]
             for left in [q for q in self.pending if q.was_asked_at(thread, namespace, checkpoint)]:
                 self.pending.remove(left)
-            self.listed = min(self.listed, len(self.pending))
+                self.unlisted.pop(id(left), None)
 
     def counted_report(self) -> Report:
         """The report as it stands."""
