@@ -50,12 +50,49 @@ if __name__ == "__main__":
 """
 
 
+CHARGE = """
+from flowfn import task
+
+
+@task
+def charge(n):
+    print("charged", n, flush=True)
+    return n
+"""
+
+PAY = """
+import os
+import sys
+
+from flowfn import entrypoint
+{before}
+
+
+@entrypoint(checkpointer="runs.db", name="bank.pay")
+def pay(n):
+    {inside}
+    receipt = charge(n).result()
+    if "die" in sys.argv:
+        os._exit(9)
+    return receipt
+
+
+thread = pay.thread("t")
+print("got", thread(1) if "call" in sys.argv else thread.resume())
+"""
+
+
 class Folder:
     """Scripts in a folder, and what a process that runs one says."""
 
     def __init__(self, folder: Path, installed: Path) -> None:
         self.folder = folder
         self._environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def lay_out(self, name: str, text: str) -> None:
+        """Write a module of a package, which stays there."""
+        (self.folder / name).parent.mkdir(exist_ok=True)
+        (self.folder / name).write_text(text)
 
     def run(self, name: str, text: str, *arguments: str) -> tuple[list[str], str]:
         """The lines that a script printed, and the last one of what it said beside; only that file is there."""
@@ -98,6 +135,23 @@ def test_a_workflow_whose_class_was_renamed_with_its_tasks_is_refused(folder: Fo
     printed, error = folder.run("app.py", renamed, "method")
     assert printed == []
     assert "@entrypoint(name='app.Shop.run') and @task(name='app.Shop.charge')" in error
+
+
+def test_a_workflow_with_a_name_of_its_own_may_import_its_tasks_as_it_runs(folder: Folder) -> None:
+    """What it will import may go by the recorded names, as the workflow's own name doesn't say where they are."""
+    folder.lay_out("bank/tasks.py", CHARGE)
+    text = PAY.format(before="", inside="from bank.tasks import charge")
+    assert folder.run("app.py", text, "call", "die") == (["charged 1"], "")
+    assert folder.run("app.py", text)[0] == ["got 1"]
+
+
+def test_a_workflow_with_a_name_of_its_own_whose_tasks_were_moved_is_refused(folder: Folder) -> None:
+    """They are there already, and go by another module."""
+    folder.lay_out("bank/tasks.py", CHARGE)
+    folder.run("app.py", PAY.format(before="from bank.tasks import charge", inside=""), "call", "die")
+    folder.lay_out("bank/till.py", CHARGE)
+    printed, error = folder.run("app.py", PAY.format(before="from bank.till import charge", inside=""))
+    assert (printed, "@task(name='bank.tasks.charge')" in error) == ([], True)
 
 
 def test_a_workflow_that_was_moved_alone_goes_on(folder: Folder) -> None:

@@ -13,7 +13,7 @@ from flowfn.engine.replay.lost import are_strange, calls_elsewhere, has_called, 
 from flowfn.engine.replay.matching import Ambiguous, differs_in_a_day
 from flowfn.engine.replay.missed import missed_joins
 from flowfn.errors import NonDeterminismError
-from flowfn.identity.made_with.together import is_known
+from flowfn.identity.made_with.together import is_known, is_known_elsewhere
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
@@ -123,9 +123,13 @@ async def _refuse_another_place(run: Run, journal: Journal) -> None:
     if not place or place == place_of(run.program):
         return
     gone = sorted(call for call in calls if call.startswith(f"{place}."))
-    if name == run.program.name:  # of the tasks that it makes itself, only running it tells the names
-        gone = [call for call in gone if "<locals>" not in call]
-    if not gone or any(map(is_known, gone)):
+    if any(map(is_known, gone)):
+        return
+    if (
+        name == run.program.name
+    ):  # of the tasks that it makes or imports itself, only running it tells the names
+        gone = [call for call in gone if "<locals>" not in call and is_known_elsewhere(call)]
+    if not gone:
         return
     kept = ", ".join(f"@task(name={call!r})" for call in gone)
     raise NonDeterminismError(

@@ -7,7 +7,7 @@ is. Nor is of two that one code names, whenever they were made.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -16,7 +16,17 @@ from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.made_with.captured import kept_attributes
 from flowfn.python.cached_property import renewed_property
 
-__all__ = ["Maker", "Namesake", "Namesakes", "is_known", "join", "named_like", "part", "told_by"]
+__all__ = [
+    "Maker",
+    "Namesake",
+    "Namesakes",
+    "is_known",
+    "is_known_elsewhere",
+    "join",
+    "named_like",
+    "part",
+    "told_by",
+]
 
 
 class Maker(NamedTuple):
@@ -121,8 +131,20 @@ def named_like(name: str, functions: Iterable[Any]) -> Iterator[Namesake]:
 
 def is_known(name: str) -> bool:
     """Whether a function that lives has joined those of a name."""
+    return any(name in names for names in _names())
+
+
+def is_known_elsewhere(name: str) -> bool:
+    """Whether a function that lives goes by the last part of a name in another module, or in another class."""
+    own = name.rpartition(".")[2]
+    found = (other for names in _names() for other in names if other.rpartition(".")[2] == own)
+    return any(other != name and "<locals>" not in other for other in found)
+
+
+def _names() -> Iterator[Sequence[str]]:
+    """What each function that lives goes by."""
     functions = (reference() for reference in _known.keyrefs())
-    return any(name in _known.get(function, ()) for function in functions if function is not None)
+    return (tuple(_known.get(function, ())) for function in functions if function is not None)
 
 
 def part() -> None:
