@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from flowfn.config import RunConfig, located
 from flowfn.engine.calls.injection import place_around
-from flowfn.engine.ids import nested_namespace
+from flowfn.engine.ids import nested_namespace, shown_namespace
 from flowfn.engine.records.reader import Shown
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.events import (
@@ -156,8 +156,12 @@ def _program_of(event: Event) -> Program | None:
 
 def _path(event: Event, mode: str) -> tuple[str, ...]:
     """The graphs that a chunk comes from, the outermost left out."""
-    namespace = _place(event, mode)
-    return tuple(namespace.split("|")) if namespace else ()
+    return path_of(_place(event, mode))
+
+
+def path_of(namespace: str) -> tuple[str, ...]:
+    """A namespace as whoever watches is shown it: by its parts."""
+    return tuple(shown_namespace(namespace).split("|")) if namespace else ()
 
 
 def _place(event: Event, mode: str) -> str:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from flowfn.events import Event, RunResumed
 from flowfn.logs import logger
+from flowfn.streams import path_of
 from flowfn.values import Interrupt
 from graph_compat.langchain import is_installed, run_id_here
 
@@ -206,8 +207,7 @@ class _Resumes:
             self._post(event)
 
     def _resumed(self, event: RunResumed) -> None:
-        namespace = tuple(event.namespace.split("|")) if event.namespace else ()
-        told = GraphResumeEvent(run_id_here(), "pending", event.checkpoint, namespace)
+        told = GraphResumeEvent(run_id_here(), "pending", event.checkpoint, path_of(event.namespace))
         if self._on_loop:
             telling = _AsyncManager(self._handlers).on_resume(told)
             self._telling.append(asyncio.get_running_loop().create_task(telling))

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 if TYPE_CHECKING:
     from flowfn.config import Elsewhere
@@ -26,7 +26,7 @@ def call_id(scope: str, name: str, digest: bytes, occurrence: int) -> str:
 def nested_namespace(around: str, name: str, task: str, kind: str) -> str:
     """Where a program nested in a task keeps its state; without ids where it goes on from its last call."""
     if kind == "remembering":
-        return "|".join([*(segment.split(":")[0] for segment in around.split("|") if segment), name])
+        return "|".join([*(segment.split(":")[0] for segment in around.split("|")), name]) if around else name
     return "|".join(filter(None, [around, f"{name}:{task}"]))
 
 
@@ -35,7 +35,23 @@ def namespace_elsewhere(own: str, elsewhere: Elsewhere) -> str:
     named = elsewhere.namespace
     if not elsewhere.thread and _PLAIN.fullmatch(named):
         return named
-    return f"{_quoted(named) if named else own}@{_quoted(elsewhere.thread)}"
+    return (
+        f"{_quoted(named)}||={_quoted(elsewhere.thread)}" if named else f"{own}||{_quoted(elsewhere.thread)}"
+    )
+
+
+def shown_namespace(namespace: str) -> str:
+    """A namespace as code and streams see it: as that of the same run if its caller named no thread, and by the name
+    that its caller gave it."""
+    return namespace if "||" not in namespace else _ELSEWHERE.sub(_as_named, namespace)
+
+
+_ELSEWHERE = re.compile(r"([^|]*)\|\|(=?)[^|]*")
+"""A part of a namespace, and the thread that is named for it; `=` says that the part is what its caller named."""
+
+
+def _as_named(found: re.Match[str]) -> str:
+    return unquote(found[1], errors="surrogatepass") if found[2] else found[1]
 
 
 def _quoted(name: str) -> str:

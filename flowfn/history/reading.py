@@ -5,6 +5,7 @@ Values whose types only the program knows can't be restored here; `Unreadable` s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,6 +26,9 @@ from flowfn.report import Report
 from flowfn.row_channels import ERROR, REPORT, RUN_TASK
 from flowfn.streams import gathered
 from flowfn.values import Interrupt, Write
+
+_BETWEEN = re.compile(r"(?<!\|)\|(?!\|)")
+"""What stands between the parts of a namespace; of a part that is one thread's, the thread is within it."""
 
 RESULT = "__end__"
 
@@ -136,7 +140,7 @@ class _Run:
     def _found_in(self, checkpoint: CheckpointRow) -> list[Loaded]:
         """Where a checkpoint goes: that of a nested run by its namespace's last part, `name:task`; of one that
         remembers, and has no task in it, also by the checkpoint around it."""
-        parts = [part for part in checkpoint.namespace.split("|") if not part.isdecimal()]
+        parts = [part for part in _BETWEEN.split(checkpoint.namespace) if not part.isdecimal()]
         name, _, task = parts[-1].rpartition(":")
         if not checkpoint.namespace:
             return self.own

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import GIVEN_THREAD
+from flowfn.engine.ids import shown_namespace
 from flowfn.events import Custom
 from flowfn.instance_ids import instance_id
 from flowfn.runtime import ExecutionInfo, Runtime, StreamWriter, unheard
@@ -49,7 +50,7 @@ def place_of(frame: Frame) -> str:
 
 def place_around(call: Call) -> str:
     """The `name:id` of each call around a call, from the root inwards."""
-    return call.run.namespace if call.parent is None else place_of(call.parent)
+    return shown_namespace(call.run.namespace) if call.parent is None else place_of(call.parent)
 
 
 def config_of(frame: Frame) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Persistence of graphs inside graphs: savers, namespaces, interrupts and time travel (sections 2.25 and 2.26)."""
 
 import operator
+import re
 from functools import partial
 from typing import Annotated, TypedDict
 
@@ -23,6 +24,8 @@ class Note(TypedDict):
     word: str
     notes: Annotated[list, operator.add]
 
+
+UUID = "[0-9a-f]{8}-[0-9a-f-]{27}"
 
 THREAD = {"configurable": {"thread_id": "1"}}
 
@@ -768,6 +771,24 @@ async def a_bare_namespace_in_a_node(t):
         graph = chain(t, ("node", calling(sub))).compile(checkpointer=InMemorySaver())
         for word in ("ann", "bob", "ann"):
             await t.invoke(graph, {"x": [word]}, THREAD)
+
+
+async def the_place_of_a_customer(t):
+    """Streams and code are shown a place that its caller named without its thread, and by its name."""
+
+    def talk(state, config: RunnableConfig):
+        return {"x": [re.sub(UUID, "*", config["configurable"]["checkpoint_ns"])]}
+
+    def place(kind, word):
+        return {"thread_id": word, "checkpoint_ns": kind} if kind else {"thread_id": word}
+
+    for kind in ("", "a customer"):
+        for own in (True, None):
+            inner = chain(t, ("talk", t.node(talk))).compile(checkpointer=own)
+            sub = chain(t, "s", ("in", inner)).compile(checkpointer=own)
+            graph = for_each(t, sub, partial(place, kind), checkpointer=InMemorySaver())
+            for word in ("ann", "bob", "ann"):
+                await t.stream(graph, {"x": [word]}, THREAD, stream_mode="updates", subgraphs=True)
 
 
 @differs("a run writes to its own thread")
