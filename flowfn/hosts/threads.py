@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
-from flowfn.errors import AsyncInBlockingRun
+from flowfn.errors import AsyncInBlockingRun, Cancelled
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.fresh_stack import drive_on_thread
@@ -297,11 +297,26 @@ class ThreadHost:
         """The run begins that this was made for."""
 
     def ended(self) -> None:
-        """The run has ended that this was made for: nothing will be called any more, and nobody need look after it."""
+        """The run has ended that this was made for: nothing will be called any more, and nobody need look after it.
+
+        Of a run that was left, code on a thread may wait for calls that nobody has begun, in a way that doesn't help:
+        they are cancelled.
+        """
         WAKER.forget(self)
-        self._pending.clear()  # what whoever waited has run leads back here, and would only go with the collector
+        left = [future for future in self._taken_out() if future.waiting]
         self._waited = None
         self._pace.rest()
+        if left:
+            try:
+                run_soon(partial(_cancel_all, left))
+            except RuntimeError:  # no thread can be started
+                _cancel_all(left)
+
+    def _taken_out(self) -> Iterator[Future[Any]]:
+        """All that is pending, and isn't any more: it leads back here, and would else only go with the collector."""
+        with suppress(IndexError):
+            while True:
+                yield self._pending.popleft()
 
     def branch(self, frame: Any) -> int:
         """Code on threads has no branches that we know of."""
@@ -446,6 +461,17 @@ class ThreadHost:
     def background(self, function: Callable[[], None]) -> None:
         """Run `function`, which must not raise, beside the run."""
         run_soon(function)
+
+
+def _cancel_all(futures: Iterable[Future[Any]]) -> None:
+    """Settle calls that nobody has begun, as those of code that was cancelled."""
+    for future in futures:
+        if future.take() is not None:
+            settle(future, _cancelled)
+
+
+async def _cancelled() -> None:
+    raise Cancelled
 
 
 def _caller_of(future: Future[Any]) -> Frame | None:

@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
+from concurrent import futures
 from typing import Any
 
 import pytest
 
-from flowfn import entrypoint, task
+from checkpointers import MemorySaver
+from flowfn import as_completed, entrypoint, task
+from flowfn.errors import Cancelled
 from flowfn.invocation.order import Started
 
 from ..worlds import World
@@ -153,3 +156,36 @@ def test_the_end_of_a_loop_waits_for_nothing_that_was_never_begun(limit: int | N
 
     asyncio.run(cancelled())
     assert 0 < slow.ran < 100
+
+
+@pytest.mark.parametrize(
+    "waits", [futures.wait, lambda calls: [*as_completed(calls)]], ids=["concurrent.futures", "flowfn"]
+)
+def test_code_that_was_left_on_a_thread_waits_for_nothing_that_was_never_begun(waits: Any) -> None:
+    """Its calls are cancelled with its run, however it waits for them."""
+    slow, slow_wf = Slow(), Slow()
+    raised: list[type[BaseException]] = []
+    slow_task = task(slow, name="slow")
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> None:
+        calls = [slow_task(number) for number in range(4)]
+        slow_wf(0)
+        waits(calls)
+        try:
+            calls[-1].result()
+        except BaseException as error:
+            raised.append(type(error))
+            raise
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(wf.ainvoke({}, {"max_concurrency": 1}, thread_id="t"))
+        await asyncio.to_thread(slow_wf.begun.wait, 60)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        slow.may_end.set()
+        slow_wf.may_end.set()
+
+    asyncio.run(cancelled())
+    assert raised == [Cancelled]
