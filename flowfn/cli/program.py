@@ -20,7 +20,7 @@ from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.task import Task
-from flowfn.ports import Saver
+from flowfn.ports import UNFINISHED, Saver
 from flowfn.workflow import Workflow
 
 AnyWorkflow = Workflow[Any, Any]
@@ -80,6 +80,28 @@ def only(target: str) -> AnyWorkflow:
             f"{file} has no workflow at its top level: a function under @entrypoint, or a compiled graph"
         )
     raise Usage(f"{file} has the workflows {_listed(module)}: name one, as {file}:NAME")
+
+
+def going_on(target: str, workflow: AnyWorkflow, saver: Saver | None) -> AnyWorkflow:
+    """The workflow of a package's file as it goes by where that runs as a script, if it left something unfinished so;
+    else as it was found. Its own saver is looked at where none is given.
+
+    Raises:
+        WorkflowFailed: the script raised while it was imported again, under its own name.
+    """
+    file = _found(_split(target)[0])
+    within, name = f"{_module_name(file, '')[0]}.", workflow._self_setup.name
+    if within == f"{file.stem}." or not name.startswith(within):
+        return workflow
+    if saver is None and (saver := workflow._self_setup.saver) is None:
+        return workflow
+    of_script = f"{file.stem}.{name.removeprefix(within)}"
+    left = (row.workflow for row in saver.threads(limit=_MOST) if row.status in UNFINISHED)
+    return find(target, of_script) if of_script in left else workflow
+
+
+_MOST = 1000
+"""How many threads are looked through for what is unfinished, those of the latest runs first."""
 
 
 def on_database(workflow: AnyWorkflow, place: Place) -> AnyWorkflow:
@@ -159,7 +181,7 @@ def _imported(file: Path, recorded: str) -> ModuleType:
     if root != file.parent:  # where code looks that runs as a script of its own, too
         sys.path.append(str(file.parent))
     try:
-        return importlib.import_module(name) if "." in name else _executed(name, file)
+        return _executed(name, file) if name == file.stem else importlib.import_module(name)
     except SystemExit as end:
         raise Usage(
             f"{file} called sys.exit({end.code!r}) while it was imported: "
@@ -173,7 +195,8 @@ def _module_name(file: Path, recorded: str) -> tuple[str, Path]:
     """What a file is called in records, and the folder that it is imported from.
 
     The recorded workflow's name begins with it: a script goes by its stem, and one that ran as part of a package by its
-    dotted name. Where nothing is recorded of it, a file of a package is taken for a part of that.
+    dotted name. Where nothing is recorded of it, a file of a package is taken for a part of that, if it can be imported
+    as such.
     """
     parts = file.with_suffix("").parts
     for depth in range(len(parts) - 1, 1, -1):
@@ -182,9 +205,24 @@ def _module_name(file: Path, recorded: str) -> tuple[str, Path]:
             return name, file.parents[depth - 1]
     if recorded.startswith(f"{file.stem}."):
         return file.stem, file.parent
-    within = [*takewhile(lambda folder: (folder / "__init__.py").is_file(), file.parents)]
+    within = [*takewhile(_is_package, file.parents)]
     root = file.parents[len(within)]
+    package = sys.modules.get(within[-1].name) if within else None
+    if "." in file.stem or (package is not None and not _is_of(package, within[-1])):
+        return file.stem, file.parent
     return ".".join(file.with_suffix("").relative_to(root).parts), root
+
+
+def _is_package(folder: Path) -> bool:
+    """Whether modules in a folder are parts of a package, by a name that can be written."""
+    return folder.name.isidentifier() and (folder / "__init__.py").is_file()
+
+
+def _is_of(package: ModuleType, folder: Path) -> bool:
+    """Whether a package that is loaded is the one in a folder."""
+    return any(
+        os.path.isdir(each) and os.path.samefile(each, folder) for each in getattr(package, "__path__", ())
+    )
 
 
 def _executed(name: str, file: Path) -> ModuleType:

@@ -40,8 +40,10 @@ def command(
 ) -> None:
     """Run a workflow, showing its progress; an unfinished run of the same call is resumed."""
     workflow = program.only(script)
-    if db is not None:
-        workflow = program.keeping(workflow, with_keys(open_saver(place(db))))
+    saver = None if db is None else with_keys(open_saver(place(db)))
+    workflow = program.going_on(script, workflow, saver)
+    if saver is not None:
+        workflow = program.keeping(workflow, saver)
     call = _call(workflow, words or (), thread)
     told = _Told()
     with watched_by(told), progress():

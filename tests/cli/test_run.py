@@ -116,6 +116,47 @@ def test_a_workflow_of_a_package_runs(flowfn: Any, jobs: Path) -> None:
     assert "fleet.night.trips.price" in flowfn("ls", "--db", "jobs.db").out
 
 
+def test_a_package_goes_on_with_what_its_file_left_as_a_script(
+    flowfn: Any, jobs: Path, run_python: Any
+) -> None:
+    """Section 4: what ran as `python package/script.py` is unfinished under its own name, and doesn't run again."""
+    package = jobs / "depot"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "loads.py").write_text(
+        "import os\n"
+        "from flowfn import entrypoint, task\n"
+        "@task\n"
+        "def load(n: int) -> int:\n"
+        "    print('loaded', n, flush=True)\n"
+        "    return n\n"
+        "@entrypoint(checkpointer='jobs.db')\n"
+        "def send(n: int) -> int:\n"
+        "    n = load(n).result()\n"
+        "    return os._exit(9) if os.path.exists('dies') else n\n"
+        "if __name__ == '__main__':\n"
+        "    send(1)\n"
+    )
+    (jobs / "dies").touch()
+    assert run_python("depot/loads.py").stdout == "loaded 1\n"
+    (jobs / "dies").unlink()
+    assert flowfn("run", "depot/loads.py:send", "1").out == "1\n"
+    listed = flowfn("ls", "--db", "jobs.db").out
+    assert ("loads.send" in listed, "depot.loads.send" in listed) == (True, False)
+
+
+@pytest.mark.parametrize("folder", ["app-1.0", "json", ".hidden", "my-jobs"])
+def test_a_folder_that_is_no_package_of_its_own_has_scripts(flowfn: Any, jobs: Path, folder: str) -> None:
+    """Whatever lies in it: its name can't be imported, or means another package."""
+    (jobs / folder).mkdir()
+    (jobs / folder / "__init__.py").touch()
+    (jobs / folder / f"in_{len(folder)}.py").write_text(
+        "from flowfn import entrypoint\n@entrypoint\ndef more(n: int) -> int:\n    return n + 1\n"
+    )
+    ran = flowfn("run", f"{folder}/in_{len(folder)}.py:more", "1")
+    assert (ran.code, ran.out) == (0, "2\n")
+
+
 def test_async_workflows_run_too(flowfn: Any, jobs: Path) -> None:
     """G7: the command needs no other word for them."""
     assert flowfn("run", "jobs.py:later", "4").out == "8\n"
