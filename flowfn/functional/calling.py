@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from flowfn.invocation import Started
 
 
+_NONE = RunConfig()
+
+
 class Calls:
     """What calls of an entrypoint are made of: its setup, its parameters, and its function as a task of another run."""
 
@@ -49,17 +52,17 @@ class Calls:
         self.definition = definition
         self.shape = Shape(definition)
         self.setup = lowered(definition, self.shape, options, self._inside)
-        self.nested = self._nested(None)
+        self.nested = self._nested(_NONE, None)
 
-    def _nested(self, started: Started | None) -> Definition:
-        """What a call of it inside another run is; `started` where that is streamed.
+    def _nested(self, config: RunConfig, started: Started | None) -> Definition:
+        """What a call of it inside another run is, with what it says of its `config`; `started` where that is streamed.
 
         Of a method, the object tells its calls from those of another one, as it does for tasks.
         """
         author_function = self.definition.author_function
         run = self._run_nested_async if self.definition.is_async else self._run_nested
         return self.definition.with_options(
-            function=partial(run, started),
+            function=partial(run, config, started),
             is_workflow=True,
             counted=False,
             retry=(),
@@ -136,7 +139,8 @@ class Calls:
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """A run of it as a call of the run around."""
         (start,) = given.writes
-        nested = self.nested if order.started is None else self._nested(order.started)
+        is_plain = order.started is None and order.config == _NONE
+        nested = self.nested if is_plain else self._nested(order.config, order.started)
         future = spawn(frame, nested, *self.shape.spread(start.value), "")
         frame.step_aside()
         try:
@@ -148,18 +152,20 @@ class Calls:
 
     # -- called inside another run --------------------------------------------------------------
 
-    def _run_nested(self, started: Started | None, /, *args: Any, **kwargs: Any) -> Any:
+    def _run_nested(self, config: RunConfig, started: Started | None, /, *args: Any, **kwargs: Any) -> Any:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        order = Order(None, frame.run.config, started=started)
+        order = Order(None, config.under(frame.run.config), started=started)
         return drive(nest(self.setup, frame, given, order, blocking_hosts())).value
 
-    async def _run_nested_async(self, started: Started | None, /, *args: Any, **kwargs: Any) -> Any:
+    async def _run_nested_async(
+        self, config: RunConfig, started: Started | None, /, *args: Any, **kwargs: Any
+    ) -> Any:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        order = Order(None, frame.run.config, started=started)
+        order = Order(None, config.under(frame.run.config), started=started)
         return (await nest(self.setup, frame, given, order, loop_hosts())).value
 
 

@@ -1,5 +1,7 @@
 """A workflow that is called inside a run is a part of that run (section 3)."""
 
+import asyncio
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -317,6 +319,54 @@ def test_a_child_with_a_thread_of_its_own_is_another_run(world: World) -> None:
 
     assert [world.invoke(parent, x, thread_id="t") for x in (1, 2)] == [1, 3]
     assert sorted(row.id for row in world.saver.threads()) == ["sum", "t"]
+
+
+def test_a_child_is_given_what_its_caller_configures(world: World) -> None:
+    """Section 3: what `invoke` says of a run counts inside another one too, above what that was given."""
+
+    @world.entrypoint
+    async def child(x: int, *, config: dict[str, Any]) -> list[Any]:
+        limit, tags, configurable = (config[key] for key in ("max_concurrency", "tags", "configurable"))
+        return [limit, tags, configurable["tone"], configurable["thread_id"]]
+
+    @world.entrypoint
+    async def parent(x: int) -> list[Any]:
+        told = {"max_concurrency": 2, "tags": ["inner"], "configurable": {"tone": "dry"}}
+        return [
+            await child.ainvoke(1, config) if world.is_async else child.invoke(1, config)
+            for config in (None, told)
+        ]
+
+    config = {"tags": ["outer"], "configurable": {"tone": "warm"}}
+    assert world.invoke(parent, 1, config, thread_id="t") == [
+        [None, ["outer"], "warm", "t"],
+        [2, ["outer", "inner"], "dry", "t"],
+    ]
+
+
+def test_a_child_keeps_to_its_limit(world: World) -> None:
+    """Its tasks are no more at once than its caller says, though the run around has no limit."""
+    under_way, most = [0], [0]
+
+    @world.task
+    async def work(x: int) -> int:
+        under_way[0] += 1
+        most[0] = max(most[0], under_way[0])
+        await asyncio.sleep(0) if world.is_async else time.sleep(0)
+        under_way[0] -= 1
+        return x
+
+    @world.entrypoint
+    async def child(n: int) -> list[int]:
+        return await world.value(gather(work(x) for x in range(n)))
+
+    @world.entrypoint
+    async def parent(n: int) -> list[int]:
+        limit = {"max_concurrency": 1}
+        return await child.ainvoke(n, limit) if world.is_async else child.invoke(n, limit)
+
+    assert world.invoke(parent, 20, thread_id="t") == [*range(20)]
+    assert most == [1]
 
 
 def test_a_bad_input_of_a_child_is_refused(world: World) -> None:
