@@ -396,7 +396,10 @@ class Host(Protocol):
         """The error that code handles, at this moment, which has begun the thread or the asyncio task that runs."""
 
     def is_cancelled(self, frame: Any) -> bool:
-        """Whether somebody has cancelled what runs a frame's code since that began."""
+        """Whether somebody has cancelled what runs a frame's code since `count_cancellations`."""
+
+    def count_cancellations(self, frame: Any) -> None:
+        """Take the cancellations that a frame's code has met until now for its own: it has gone on from them."""
 
     async def let_branches_go_on(self) -> None:
         """Let concurrent code of the same frame make its next call."""

@@ -289,6 +289,20 @@ class LoopHost:
         me = asyncio.current_task(self.loop)
         return me is not None and me.cancelling() > frame.cancelled
 
+    def count_cancellations(self, frame: Frame) -> None:
+        """On Python 3.11 and 3.12 a `TaskGroup` that failed leaves one to be counted.
+
+        What is about to reach the code is none that it has gone on from; nor is what may reach it while another branch
+        of it is told.
+        """
+        me, is_limited = asyncio.current_task(self.loop), frame.call.timeout is not None
+        if (
+            me is None or me is not frame.home or is_limited
+        ):  # whose time is limited has a task of its own within
+            return
+        if not getattr(me, "_must_cancel", False):
+            frame.cancelled = me.cancelling()
+
     async def let_branches_go_on(self) -> None:
         """Let the asyncio tasks that wait for what has just ended take their next step."""
         for _ in range(_TURNS):

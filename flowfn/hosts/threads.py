@@ -338,6 +338,9 @@ class ThreadHost:
         """Nobody can stop a thread."""
         return False
 
+    def count_cancellations(self, frame: Any) -> None:
+        """See `is_cancelled`."""
+
     async def let_branches_go_on(self) -> None:
         """Nothing to wait for: code on threads has no branches that we know of."""
 

@@ -247,6 +247,40 @@ async def test_a_question_that_was_shown_can_be_answered_by_who_left_the_stream(
     assert sorted(answered["x"]) == ["beside", "this"]
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_group_that_failed_leaves_no_cancellation(is_cancelled: bool) -> None:
+    """Code that has handled the errors of a `TaskGroup` has asked, though it stops a task of its own as it unwinds,
+    unless its run is cancelled before that."""
+    runs: list[asyncio.Task[Any]] = []
+
+    async def fails() -> None:
+        raise ValueError
+
+    async def asks(state: State) -> State:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(asyncio.Event().wait())
+                group.create_task(fails())
+        except* ValueError:
+            pass
+        beat = asyncio.create_task(asyncio.Event().wait())
+        if is_cancelled:
+            runs[0].cancel()
+        try:
+            return {"x": [interrupt("which?")]}
+        finally:
+            beat.cancel()
+            await beat
+
+    builder = StateGraph(State).add_node(asks).add_edge(START, "asks")
+    runs.append(asyncio.create_task(builder.compile(checkpointer=InMemorySaver()).ainvoke({"x": []}, ONE)))
+    if is_cancelled:
+        with pytest.raises(asyncio.CancelledError):
+            await runs[0]
+    else:
+        assert [question.value for question in (await runs[0])["__interrupt__"]] == ["which?"]
+
+
 @pytest.mark.parametrize("drains", [False, True])
 async def test_code_that_stops_a_task_of_its_own_as_it_unwinds_has_asked(drains: bool) -> None:
     """A cancellation that the run's own code meant for another task is none of the run, nor is one that who calls it

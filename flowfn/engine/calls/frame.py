@@ -96,7 +96,8 @@ class Frame:
         self.met: dict[Any, int] | None = None
         """How many errors of calls its code was given, by the thread or task that was; see `hosts/makers.py`."""
         self.cancelled = 0
-        """How often what runs its code, on an event loop, had been cancelled before, and gone on."""
+        """How often what runs its code, on an event loop, had been cancelled before that began, or was told of a
+        question, and gone on."""
         self.numbers: Any = None
         """The numbers of its other branches; None while there are none. Kept by the host."""
         self.branches: Branches | None = None
@@ -139,6 +140,8 @@ class Frame:
 
     def tell(self) -> None:
         """Its code is about to unwind for a question; should it catch that, it goes no further."""
+        if not self.told and self.call.definition.is_async:
+            self.run.host_of(self.call.definition).count_cancellations(self)
         self.told = True
         self.halted = not self.call.definition.is_async
 
