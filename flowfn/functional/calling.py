@@ -21,7 +21,6 @@ from flowfn.engine.runs.leasing import give_back, leased
 from flowfn.errors import Interrupted
 from flowfn.functional.lowering import END, lowered
 from flowfn.functional.shape import Shape
-from flowfn.identity.code.functions import function_of
 from flowfn.invocation import (
     Order,
     blocking_hosts,
@@ -133,8 +132,7 @@ class Calls:
 
     async def _recorded_as(self, given: Fresh, saver: Saver, hosts: Hosts) -> str | None:
         """What this very call was recorded as, if it went by another digest before a class was edited."""
-        function = function_of(self.definition.author_function)
-        return None if function is None else await recorded_as(self.setup, saver, hosts.own, given, function)
+        return await recorded_as(self.setup, saver, hosts.own, given, self.definition)
 
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """A run of it as a call of the run around."""

@@ -2,48 +2,72 @@
 
 Rule: a recorded call is the one that its input is, as it is restored now (a class that got a field gives that its
 default). What is unfinished is looked through once, before the first call that may be such a one: a process has its
-classes from its beginning, or, where a notebook edits them, with the functions that it decorates anew.
+classes from its beginning, or, where a notebook edits them, with the code of the functions that it decorates anew. That
+takes its time, so that no event loop stands still for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 from flowfn.engine.runs.entering import Fresh
-from flowfn.engine.runs.leasing import on_saver
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.identity.digest import is_plain
 from flowfn.ports import UNFINISHED, Begin, Host, Saver, ThreadRow
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
+    from flowfn.definition import Definition
     from flowfn.invocation.setup import Setup
 
 _MOST = 1000
 """How many threads are looked through, those of the latest runs first."""
 
-_known: WeakKeyDictionary[Any, dict[int, tuple[Any, Mapping[str, str]]]] = WeakKeyDictionary()
-"""By function, and the id of a saver, beside that: what unfinished calls go by now, and were recorded as, where the two
-differ. A saver of somebody's own may have an equal, or no hash."""
+_Found = Mapping[str, str]
+
+_known: dict[int, tuple[ref[CodeType], dict[tuple[int, str], tuple[Any, _Found]]]] = {}
+"""By the id of a function's code, beside that, and the id of a saver and the workflow's name, beside the saver: what
+unfinished calls go by now, and were recorded as, where the two differ. Code that is read once more has an equal, and a
+saver of somebody's own may have one, or no hash; all functions that a factory makes have the same code."""
 
 
-async def recorded_as(setup: Setup, saver: Saver, host: Host, given: Fresh, function: Any) -> str | None:
-    """What an unfinished call was recorded as that is the `given` one of a workflow of that function now.
+async def recorded_as(
+    setup: Setup, saver: Saver, host: Host, given: Fresh, definition: Definition
+) -> str | None:
+    """What an unfinished call was recorded as that is the `given` one of a workflow of that definition now.
 
     None where there is none, or a look at what is unfinished would be one at all that the saver keeps.
     """
     if all(is_plain(write.value) for write in given.writes) or not getattr(saver, "lists_quickly", True):
         return None
-    known = _known.setdefault(function, {})
-    of, found = known.get(id(saver), (None, {}))
+    if (code := definition.body) is None:
+        return None
+    known, key = _known_of(code), (id(saver), setup.name)
+    of, found = known.get(key, (None, {}))
     if of is None or of() is not saver:
-        found = await on_saver(saver, host, _edited, setup, saver)
+        found = await host.on_saver(saver, partial(_edited, setup, saver))
         with suppress(TypeError):  # one that can't be referred to is looked through each time
-            known[id(saver)] = ref(saver), found
+            known[key] = ref(saver), found
     return found.get(given.begin.call)
+
+
+def _known_of(code: CodeType) -> dict[tuple[int, str], tuple[Any, _Found]]:
+    """What is known of that code; forgotten with it."""
+    of, known = _known.get(id(code), (None, {}))
+    if of is None or of() is not code:
+        known = {}
+        _known[id(code)] = ref(code, partial(_forget, id(code))), known
+    return known
+
+
+def _forget(key: int, gone: ref[CodeType]) -> None:
+    if (kept := _known.get(key)) is not None and kept[0] is gone:
+        del _known[key]
 
 
 def _edited(setup: Setup, saver: Saver) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """A direct call goes on with the unfinished run of the very same call, else it starts anew (section 3)."""
 
 import logging
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -10,6 +12,8 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import Interrupted, entrypoint, interrupt, task
+from flowfn.ports import Loaded, Saver
+from flowfn.saver_around import SaverAround
 
 from ..worlds import World
 
@@ -448,3 +452,45 @@ def test_a_saver_needs_no_hash() -> None:
         return order.id
 
     assert [charge(Order(1)), charge(Order(2))] == [1, 2]
+
+
+class Looked(SaverAround):
+    """Notes the threads on which a past is read."""
+
+    def __init__(self, inner: Saver) -> None:
+        super().__init__(inner)
+        self.on: list[int] = []
+
+    def history(self, thread: str | None, namespace: str | None = "", **options: Any) -> Iterator[Loaded]:
+        self.on.append(threading.get_ident())
+        return super().history(thread, namespace, **options)
+
+
+def test_what_is_unfinished_is_looked_through_once_for_all_that_a_factory_makes(world: World) -> None:
+    """Its cost doesn't grow with each call, and no event loop stands still for it."""
+    saver = Looked(world.saver)
+
+    def made() -> Any:
+        @world.entrypoint(name="ask", checkpointer=saver)
+        async def ask(order: Order) -> Any:
+            return interrupt("which?")
+
+        return ask
+
+    @world.entrypoint(name="ask", checkpointer=saver)
+    async def edited(order: Order) -> Any:
+        return interrupt("what?")
+
+    async def here() -> int:
+        return threading.get_ident()
+
+    for number in range(3):  # nothing was unfinished before the first
+        with pytest.raises(Interrupted):
+            world.call(made(), Order(number))
+    assert saver.on == []
+    for number in range(3, 5):
+        with pytest.raises(Interrupted):
+            world.call(edited, Order(number))
+    assert len(saver.on) == 3
+    if world.is_async:
+        assert world.call(here) not in saver.on
