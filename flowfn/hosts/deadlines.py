@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.errors import TaskTimeout
 from flowfn.hosts.watch import Watch
 from flowfn.policies import TimeoutPolicy
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.frame import Frame
 
 
 async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, Any], name: str) -> Any:
@@ -22,9 +25,7 @@ async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, An
     """
     watch = Watch(limit, asyncio.get_running_loop().time)
     frame = current_frame.get()
-    task = asyncio.ensure_future(coroutine)
-    if frame is not None:
-        frame.home = task
+    task = asyncio.ensure_future(coroutine if frame is None else _at_home(frame, coroutine))
     error: TaskTimeout | None = None
     cancelled = late = False
     while not task.done():
@@ -39,6 +40,13 @@ async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, An
             cancelled, error = True, None
             if not task.cancel():
                 raise
+    coroutine.close()  # cancelled before its first step, it would be told of as never awaited
     if error is not None:
         raise error
     return task.result()
+
+
+async def _at_home(frame: Frame, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Await the code of a frame, whose home this task is: it says so itself, as an eager one begins as it is made."""
+    frame.home = asyncio.current_task()
+    return await coroutine

@@ -332,6 +332,38 @@ def test_a_branch_gets_its_own_value_whether_the_loop_runs_it_or_an_eager_task_i
     assert after == before
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="asyncio has no eager tasks before Python 3.12")
+def test_code_whose_time_is_limited_is_one_branch_also_where_its_task_is_eager() -> None:
+    """G2: what it calls before it first waits, and after that, are calls of the same code in their order."""
+    numbers, seen = count(1), list[list[int]]()
+
+    @task
+    async def poll() -> int:
+        await asyncio.sleep(0)
+        return next(numbers)
+
+    @entrypoint(checkpointer=MemorySaver(), timeout=60)
+    async def wf() -> None:
+        await wait(0)
+        seen.append([])
+        for _ in range(len(seen)):
+            seen[-1].append(await poll())
+        raise ConnectionError("lost")
+
+    @task
+    async def wait(number: int) -> None:
+        await asyncio.sleep(0)
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
+        for _ in range(4):
+            with pytest.raises(ConnectionError):
+                await wf.ainvoke({} if not seen else None, thread_id="t")
+
+    asyncio.run(main())
+    assert seen == [[*range(1, length)] for length in range(2, 6)]
+
+
 TURNS = cycle((0, 9))
 """Turns of the loop, in the first attempt and in the second."""
 
