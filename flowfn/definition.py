@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -107,6 +107,10 @@ class Definition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "marks_start", callable(self.in_doubt) or self.in_doubt == "ask")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: what was found out about it is found out there again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def with_options(self, **changes: Any) -> Definition:
         """The same function, called otherwise."""

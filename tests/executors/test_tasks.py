@@ -17,6 +17,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import (
+    CachePolicy,
     InvalidInput,
     RetryPolicy,
     Runtime,
@@ -556,6 +557,20 @@ def test_a_captured_workflow_stays_durable(processes: ProcessExecutor, tmp_path:
 
     assert run(processes, lambda: outer().result()) == 5
     assert child.get_state(thread_id="there").values == 5
+
+
+def test_a_task_that_was_called_here_travels_as_before(processes: ProcessExecutor) -> None:
+    """What was found out about it here, as the code behind its cached results, stays here."""
+
+    @local(cache_policy=CachePolicy())
+    def helper(x: int) -> int:
+        return x + 1
+
+    @local(executor=processes)
+    def outer(x: int) -> int:
+        return helper(x).result() * 10  # type: ignore[no-any-return]
+
+    assert run(None, lambda: (helper(5).result(), outer(3).result())) == (6, 40)
 
 
 def test_what_cannot_travel(processes: ProcessExecutor) -> None:
