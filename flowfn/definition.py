@@ -226,7 +226,7 @@ class Definition:
             return f"version {self.version}"
         from flowfn.identity.code.fingerprint import fingerprint
 
-        digest: str = fingerprint(self.author_function).digest[:16]
+        digest: str = fingerprint(self.stands_for or self.function).digest[:16]
         return digest
 
     @renewed_property

@@ -281,6 +281,29 @@ def test_a_turn_costs_the_same_after_many(saver: Saver) -> None:
     check(turns, STEPS, TURN[kind(saver)])
 
 
+LOOKED_AT = 3
+"""Calls per function that tasks lead to: one look, in a run that begins."""
+
+
+def test_a_run_looks_at_code_once_whatever_number_of_tasks_leads_to_it() -> None:
+    """Whether it was edited since the last run."""
+
+    def calls(size: int, tasks: int) -> float:
+        space: dict[str, Any] = {"__name__": "shop", "task": task}
+        names = "".join(f"def f{each}(x): return f{each + 1}\n" for each in range(size))
+        exec(names + "".join(f"@task\ndef t{each}(x): return f0\n" for each in range(tasks)), space)
+
+        @entrypoint
+        def flow(x: int) -> None:
+            for each in range(tasks):
+                space[f"t{each}"](x).result()
+
+        flow.invoke(0)
+        return cost(lambda: flow.invoke(1)).calls
+
+    assert calls(220, 20) - calls(20, 20) < 200 * LOOKED_AT
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], int]:
     """How many statements a call sends to Postgres, from any thread."""

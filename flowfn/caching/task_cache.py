@@ -12,6 +12,7 @@ from flowfn.caching.sources import forget_sources
 from flowfn.context import current_frame
 from flowfn.definition import Definition
 from flowfn.errors import CacheError
+from flowfn.python.cached_property import renew
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class TaskCache:
         from flowfn.caching.explaining import explain
 
         self._check_policy()
+        renew()  # no run has begun that would
         return explain(self._definition, self._place(), (*self._args, *args), kwargs, time.time())
 
     def clear(self, *args: Any, **kwargs: Any) -> None:
@@ -57,6 +59,7 @@ class TaskCache:
         self._check_policy()
         place = self._place()
         if args or kwargs:
+            renew()
             key = key_of(self._definition, (*self._args, *args), kwargs).text
             if key:
                 place.clear(key)

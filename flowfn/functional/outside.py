@@ -24,6 +24,7 @@ from flowfn.errors import AsyncInBlockingRun
 from flowfn.futures import Future
 from flowfn.invocation import blocking_hosts, loop_hosts
 from flowfn.pregel.program import Program
+from flowfn.python.cached_property import renew
 from flowfn.python.event_loop import running_loop
 from flowfn.serde import DEFAULT
 
@@ -41,6 +42,8 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
         _warn_of_fork(definition)
     elif under_way:
         _warn_of_thread(definition)
+    if definition.cache is not None:
+        renew()
     definition = definition.unrecorded
     if definition.is_async:
         return _on_loop(definition, args, kwargs)

@@ -3,7 +3,7 @@
 Rule: no lock. Python 3.11 holds one meanwhile, the same for all objects of the class: a child that was forked then
 waits for ever. Of several threads that ask at once each may work it out, and all get what the first of them came to;
 since Python 3.12 each gets its own. One that may change in the middle of a process is worked out again after `renew()`,
-by which each run begins.
+by which each run begins, and each call of a cached task outside one.
 """
 
 from __future__ import annotations
@@ -59,8 +59,18 @@ class renewed_property(cached_property[T]):
 _renewed: list[renewed_property[Any]] = []
 
 
+class _Renewals:
+    """`last` is the same object until the next `renew()`."""
+
+    last = object()
+
+
+RENEWALS = _Renewals()
+
+
 def renew() -> None:
     """Have each `renewed_property` looked at again: what nobody has asked for since the last time costs nothing."""
+    RENEWALS.last = object()
     for each in _renewed:
         while each.asked:
             try:

@@ -17,6 +17,7 @@ from flowfn import CachePolicy, MemoryCache, task
 from flowfn.caching.brought import brought_code
 from flowfn.caching.keys import key_of
 from flowfn.identity.code.dependencies import Dependencies
+from flowfn.python.cached_property import renew
 
 SHOP = """
 from dataclasses import dataclass
@@ -303,6 +304,7 @@ def test_code_that_is_edited_in_place_busts(module: Any, held: str) -> None:
     before = _key(made.post, 5)
     old, edited = changed[held]
     old.__code__ = edited.__code__
+    renew()
     assert _key(made.post, 5) != before
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import uuid
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -399,6 +401,68 @@ def flow(url):
     found = [kept(url).result(), rerun(url).result()]
     interrupt("go on?")
     return found
+"""
+
+
+@pytest.mark.parametrize(("library", "price"), [("IMPORTING", "prices.price"), ("MAKING", "price")])
+def test_code_that_comes_to_be_there_is_no_edit(
+    sqlite_saver: Saver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, price: str
+) -> None:
+    """G2, G9: a module that code imports where it needs it, or that makes its attributes, was meant all along."""
+    package = tmp_path / "library_of_it"
+    package.mkdir()
+    (package / "__init__.py").write_text(globals()[library])
+    (package / "prices.py").write_text("def price(x):\n    return x * 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    space: dict[str, Any] = {"__name__": "notebook", "saver": sqlite_saver}
+    try:
+        file = tmp_path / "notebook.py"
+        file.write_text(CHARGING.replace("PRICE", f"library_of_it.{price}"))
+        exec(compile(file.read_text(), str(file), "exec", dont_inherit=True), space)
+        flow = space["flow"].thread("t")
+        assert flow.invoke(1)["__interrupt__"]
+        assert (flow.resume("yes"), space["ran"]) == (2, ["charge"])
+    finally:
+        for name in ("library_of_it", "library_of_it.prices"):
+            sys.modules.pop(name, None)
+
+
+CHARGING = """
+import datetime
+import library_of_it
+from flowfn import entrypoint, interrupt, task
+
+ran = []
+
+@task
+def charge(x, at):
+    ran.append("charge")
+    return x
+
+@entrypoint(checkpointer=saver)
+def flow(x):
+    charged = charge(x, datetime.datetime.now()).result()
+    library_of_it.load()
+    priced = PRICE(charged)
+    interrupt("go on?")
+    return priced
+"""
+
+IMPORTING = """
+def load():
+    import library_of_it.prices
+"""
+
+MAKING = """
+def load():
+    pass
+
+def __getattr__(name):
+    if name != "price":
+        raise AttributeError(name)
+    from library_of_it.prices import price
+    globals()["price"] = price
+    return price
 """
 
 

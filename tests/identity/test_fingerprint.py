@@ -23,6 +23,7 @@ import pytest
 from flowfn import task
 from flowfn.identity.code.fingerprint import Fingerprint, fingerprint
 from flowfn.identity.digest import exact
+from flowfn.python.cached_property import renew
 
 Project = Callable[..., ModuleType]
 
@@ -609,71 +610,152 @@ def first():
     held = held or helper
     return held
 
+def scaling(n):
+    def scaled(x):
+        return x * n
+    return scaled
+
+class Held:
+    size = 1
+
+scale = scaling(2)
+box = Held()
+
 def work(x):
     first()
-    return helper(x) + Rate.of(x) + wrapped(x) + counter + later(x)
+    return helper(x) + Rate.of(x) + wrapped(x) + counter + scale(x) + box.size + later(x)
+
+def other(x):
+    return work(x)
+
+def third(x):
+    return x
 """
+
+
+def _defined(module: Any, text: str) -> None:
+    """Define something again, as a notebook's cell does that is run again."""
+    exec(text, vars(module))
+
+
+def _swapped(function: Any) -> None:
+    """Give a function other code, as IPython's autoreload does on an edit of its module."""
+    function.__code__ = (lambda x: x * 10).__code__
+
+
+def _reloaded(module: Any, old: str, new: str) -> None:
+    """Edit a module's file, and run the module again."""
+    file = Path(module.__file__)
+    file.write_text(file.read_text().replace(old, new))
+    importlib.invalidate_caches()
+    module.__spec__ = importlib.util.spec_from_file_location(module.__name__, file)
+    module.__spec__.loader.exec_module(module)
+
+
+def _autoreloaded(module: Any) -> None:
+    """What IPython does with a class: the old one stays, and gets what the new one has."""
+    rate = module.Rate
+    _reloaded(module, "base = 2", "base = 30")
+    rate.base, module.Rate = module.Rate.base, rate
+
+
+METHOD = "class Rate:\n    @staticmethod\n    def of(x): return x * 10\n"
+
+EDITS: dict[str, Callable[[Any], None]] = {
+    "its own code": lambda app: _swapped(app.work),
+    "a helper's code": lambda app: _swapped(app.helper),
+    "a helper": lambda app: _defined(app, "def helper(x): return x * 10"),
+    "a helper below a decorator": lambda app: _defined(app, "@wrapper\ndef wrapped(x): return x * 10"),
+    "what a decorator is around": lambda app: _swapped(app.wrapped.__wrapped__),
+    "a method's code": lambda app: _swapped(app.Rate.of),
+    "a method": lambda app: setattr(app.Rate, "of", _of(METHOD)),
+    "a class": lambda app: _defined(app, METHOD),
+    "the class of an object": lambda app: _reloaded(app, "size = 1", "size = 10"),
+    "a module": lambda app: _reloaded(app, "x * 2", "x * 10"),
+    "the data of a class": _autoreloaded,
+}
+"""What changes code in the middle of a process: a cell that is run again, a reload and autoreload."""
 
 
 def _of(text: str) -> Any:
     space: dict[str, Any] = {"__name__": "app"}
     exec(text, space)
-    return space["made"]
+    return vars(space["Rate"])["of"]
 
 
-def _swapped(function: Any) -> None:
-    """Give a function other code, as IPython's autoreload does on an edit of its module."""
-    function.__code__ = _of("def made(x): return x * 10").__code__
-
-
-def _again(module: Any, name: str) -> None:
-    """Define a function again, as a notebook's cell does that is run again, and `importlib.reload`."""
-    setattr(module, name, _of("def made(x): return x * 10"))
-
-
-CHANGES: dict[str, Callable[[Any], None]] = {
-    "its own code": lambda app: _swapped(app.work),
-    "a helper's code": lambda app: _swapped(app.helper),
-    "a helper": lambda app: _again(app, "helper"),
-    "a helper that comes later": lambda app: _again(app, "later"),
-    "what a decorator is around": lambda app: _swapped(app.wrapped.__wrapped__),
-    "a method's code": lambda app: _swapped(app.Rate.of),
-    "a method": lambda app: setattr(app.Rate, "of", staticmethod(_of("def made(x): return x"))),
-    "another method": lambda app: setattr(app.Rate, "more", _of("def made(self): return 1")),
-    "a class": lambda app: setattr(app, "Rate", type("Rate", (), {"of": lambda x: x, "__module__": "app"})),
+VALUES: dict[str, Callable[[Any], None]] = {
+    "a counter": lambda app: setattr(app, "counter", None if app.counter else 1),
+    "what the code gives another function itself": lambda app: app.first(),
+    "an object of another class": lambda app: setattr(app, "box", app.Rate()),
+    "an object again": lambda app: setattr(app, "box", app.Held()),
+    "nothing": lambda app: setattr(app, "box", None),
+    "another function": lambda app: setattr(app, "helper", app.first),
+    "another function of the same code": lambda app: setattr(app, "scale", app.scaling(3)),
+    "what a class gets": lambda app: setattr(app.Rate, f"seen{len(vars(app.Rate))}", 1),
+    "a method that a class gets": lambda app: setattr(app.Rate, "more", lambda self: 1),
 }
+"""What a program does with values of its own, again and again."""
+
+
+def _anew(function: Any) -> Fingerprint:
+    """The fingerprint as the next run takes it."""
+    renew()
+    return fingerprint(function)
 
 
 class TestOneProcess:
-    """What is remembered holds while the code is what it was."""
+    """What is remembered holds until code is edited."""
 
-    @pytest.mark.parametrize("change", CHANGES)
-    def test_it_is_taken_anew_where_code_changed(self, project: Project, change: str) -> None:
-        """A cell that is run again, a reload and autoreload change code in the middle of a process."""
+    @pytest.mark.parametrize("edit", EDITS)
+    def test_edited_code_has_another_digest(self, project: Project, edit: str) -> None:
+        """So that `on_code_change` sees it."""
         app = project(PROCESS)
-        before = fingerprint(app.work)
-        CHANGES[change](app)
-        assert fingerprint(app.work) is not before
+        before = _anew(app.work).digest
+        EDITS[edit](app)
+        assert _anew(app.work).digest != before
 
-    @pytest.mark.parametrize(
-        "change", ["its own code", "a helper's code", "a helper", "a helper that comes later"]
-    )
-    def test_changed_code_has_another_digest(self, project: Project, change: str) -> None:
-        """So that `on_code_change` and the keys of caches see it."""
+    @pytest.mark.parametrize("edit", EDITS)
+    def test_all_that_lead_to_edited_code_are_taken_anew(self, project: Project, edit: str) -> None:
+        """Though it is looked at for the first of them only."""
         app = project(PROCESS)
-        before = fingerprint(app.work).digest
-        CHANGES[change](app)
-        assert fingerprint(app.work).digest != before
+        functions = app.other, app.work, app.third
+        before = [*map(_anew, functions)]
+        EDITS[edit](app)
+        renew()
+        assert [fingerprint(each) is was for each, was in zip(functions, before, strict=True)] == [
+            False,
+            False,
+            True,
+        ]
 
-    def test_it_is_taken_once_where_values_change(self, project: Project) -> None:
-        """A counter is no code, and a name that the code gives another function itself is its own business."""
+    @pytest.mark.parametrize("change", VALUES)
+    def test_values_that_change_are_no_edit(
+        self, project: Project, change: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And nothing is read anew for them, however often they do."""
         app = project(PROCESS)
-        before = fingerprint(app.work)
-        app.counter += 1
-        app.first()
-        app.Rate().kept(1)
-        assert app.held is app.helper
-        assert fingerprint(app.work) is before
+        before = _anew(app.work)
+        app.box = app.Held()
+        monkeypatch.setattr("flowfn.identity.code.source.function_unit", None)
+        for _ in range(3):
+            VALUES[change](app)
+            assert _anew(app.work) is before
+
+    def test_what_comes_to_be_there_is_no_edit(self, project: Project) -> None:
+        """A module that is imported, or an attribute that is made, where it is needed, is the code that was meant."""
+        app = project(PROCESS)
+        before = _anew(app.work)
+        _defined(app, "def later(x): return x")
+        assert _anew(app.work) is before
+
+    def test_an_edit_of_what_came_to_be_there_is_seen(self, project: Project) -> None:
+        """It was looked at when it came."""
+        app = project(PROCESS)
+        before = _anew(app.work).digest
+        _defined(app, "def later(x): return x")
+        assert _anew(app.work).digest == before
+        _defined(app, "def later(x): return x * 10")
+        assert _anew(app.work).digest != before
 
     def test_a_function_that_names_itself_is_let_go(self) -> None:
         """What is remembered of a function doesn't hold it."""

@@ -9,5 +9,7 @@ Rule: code is read, never called, and of libraries' code nothing counts.
 - `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result
   depends on, with `assigned`, the lines that make what can change in place, `cells`, where a notebook has these, and
   `drawn`, which of them give another value in each process.
-  `lines`: where in it a call stands. `seen`: how long what was read holds.
+  `lines`: where in it a call stands.
+- `watch`: how long what was read holds; `seen`: whether a function or class was edited, and `meaning`: whether a name
+  in it means other code.
 """

@@ -24,8 +24,8 @@ from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
-from flowfn.identity.code.seen import Seen
 from flowfn.identity.code.unwrapping import attribute
+from flowfn.identity.code.watch import Units
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
 from flowfn.identity.names import has_its_name, qualified_name
@@ -43,6 +43,9 @@ _Place = tuple[Any, str]
 
 _Named = tuple[Any, Any, frozenset[tuple[str, ...]]]
 """A function or class, where it finds its names, and which names it has."""
+
+
+_units = Units()
 
 
 class Dependencies:
@@ -70,7 +73,7 @@ class Dependencies:
                 self._count_members(each, stored)
         self._places = list(self._at.values())
         self._seen = list(_contents(self._places))
-        self._code = Seen(walk.units)
+        self._code = _units.view(walk.units)
         text = b"\0".join([code.encode(), *sorted(self._digests)])
         self.digest = sha256(text).hexdigest()[:32]
 

@@ -8,10 +8,10 @@ have versions of their own: they count by name. Libraries don't count: an upgrad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from threading import RLock
 from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -19,7 +19,6 @@ from weakref import WeakKeyDictionary
 from flowfn.identity.code.classes import is_made_of_fields, methods_of_body
 from flowfn.identity.code.compiled import locals_of
 from flowfn.identity.code.hints import parts_of
-from flowfn.identity.code.seen import Seen
 from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
@@ -29,10 +28,10 @@ from flowfn.identity.code.unwrapping import (
     may_define,
     unwrapped,
 )
+from flowfn.identity.code.watch import Graph, View, Walked
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import qualified_name
-from flowfn.python.forking import let_go_by_fork
 from flowfn.python.project import is_own, is_own_module
 from flowfn.python.script import namespace_of
 
@@ -67,18 +66,17 @@ class Fingerprint(NamedTuple):
 _MAX_HELD = 1000
 """In a container that is looked through for functions: what holds more holds data."""
 
-_known: WeakKeyDictionary[Any, tuple[Fingerprint, Seen]] = WeakKeyDictionary()
-_lock = let_go_by_fork(RLock())
+_known: WeakKeyDictionary[Any, tuple[Fingerprint, View]] = WeakKeyDictionary()
 
 
 def fingerprint(function: Callable[..., Any]) -> Fingerprint:
-    """The fingerprint of any callable, computed once per function as long as its code is what it was. Never raises."""
-    root = definition_of(function)
+    """The fingerprint of any callable, computed once per function as long as its code isn't edited. Never raises."""
+    root = function if type(function) is FunctionType else definition_of(function)
     if not is_definition(root):
         return Fingerprint(_digest([qualified_name(root)]), None, ())
     known = _known.get(root)
     if known is None or not known[1].holds:
-        with _lock:
+        with _graph.lock:
             known = _known.get(root)
             if known is None or not known[1].holds:  # another thread may have looked meanwhile
                 known = _known[root] = _compute(root)
@@ -88,7 +86,7 @@ def fingerprint(function: Callable[..., Any]) -> Fingerprint:
 def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
     """All code that a call runs, as it is now, and its digest: also that of the tasks and workflows that it names, and
     of the functions in containers."""
-    with _lock:  # Python's cache of source lines is not for several threads at once
+    with _graph.lock:  # Python's cache of source lines is not for several threads at once
         layers = list(layers_of(definition_of(function)))
         walk = _Walk(opens=True)
         if is_definition(layers[-1]):
@@ -126,7 +124,7 @@ def _is_opaque(value: Any) -> bool:
     return attribute(value, "__flowfn__") in ("task", "workflow")
 
 
-def _compute(root: Any) -> tuple[Fingerprint, Seen]:
+def _compute(root: Any) -> tuple[Fingerprint, View]:
     *wrappers, innermost = layers = list(layers_of(root))
     walk = _Walk()
     walk.add(innermost)
@@ -138,7 +136,17 @@ def _compute(root: Any) -> tuple[Fingerprint, Seen]:
     helpers = {qualified_name(each) for each in walk.units if each not in layers}
     names = tuple(sorted(helpers | walk.opaque))
     found = Fingerprint(walk.digest(layers), source, names, walk.texts(layers))
-    return found, Seen([*walk.units, *layers], walk.scopes, walk.bodies)
+    return found, _graph.view_of(walk.walked, layers)
+
+
+def _walked_from(unit: Any, known: Container[Any]) -> Walked:
+    walk = _Walk(known=known)
+    walk.enter(unit)
+    walk.run()
+    return walk.walked
+
+
+_graph = Graph(_walked_from)
 
 
 _MAPPINGS = (dict, MappingProxyType)
@@ -146,9 +154,10 @@ _CONTAINERS = (*_MAPPINGS, list, tuple, set, frozenset)
 
 
 class _Walk:
-    """Collects the units of a function and of all that it names; `opens`: those of tasks and workflows too."""
+    """Collects the units of a function and of all that it names; `opens`: those of tasks and workflows too. What is
+    `known` isn't entered."""
 
-    def __init__(self, *, opens: bool = False) -> None:
+    def __init__(self, *, opens: bool = False, known: Container[Any] = ()) -> None:
         self.units: dict[Any, Unit | None] = {}
         self.opaque: set[str] = set()
         self.scopes: list[tuple[FunctionType, _Scope, frozenset[Chain]]] = []
@@ -157,8 +166,19 @@ class _Walk:
         """Likewise of the methods of each class, if tasks and workflows are opened: its text has theirs."""
         self.bodies: list[tuple[type, _Body, frozenset[Chain]]] = []
         """Likewise of the body of each class."""
+        self._leads: dict[Any, list[Any]] = {}
+        """Of each unit those that it leads to."""
+        self._found: list[Any] = []
+        """Those of the unit that is visited."""
         self._waiting: list[Any] = []
         self._opens = opens
+        self._known = known
+
+    @property
+    def walked(self) -> Walked:
+        """What leads to what, and where each unit finds its names."""
+        named = {each: (scope, names) for each, scope, names in (*self.scopes, *self.bodies)}
+        return Walked(self._leads, named)
 
     def digest(self, layers: list[Any]) -> str:
         """The digest of all units, whatever the order in which they were found.
@@ -175,6 +195,12 @@ class _Walk:
 
     def add(self, definition: Any) -> None:
         """Note a function or class, wherever it comes from."""
+        self._found.append(definition)
+        if definition not in self._known:
+            self.enter(definition)
+
+    def enter(self, definition: Any) -> None:
+        """Have a function or class visited, once."""
         if definition not in self.units:
             self.units[definition] = None
             self._waiting.append(definition)
@@ -270,6 +296,7 @@ class _Walk:
         """Visit what was noted, and what that names, until nothing new comes."""
         while self._waiting:
             each = self._waiting.pop()
+            self._found = self._leads[each] = []
             visit = self._class if isinstance(each, type) else self._function
             try:
                 visit(each)
@@ -299,6 +326,7 @@ class _Walk:
     def _class(self, cls: type) -> None:
         from flowfn.identity.code.source import class_unit, function_unit
 
+        self._note_module(cls)
         members = vars(cls)
         unit = self.units[cls] = class_unit(
             cls, lambda name: not self._opens and _is_opaque(members.get(name))
@@ -320,6 +348,12 @@ class _Walk:
         self.bodies.append((cls, body, unit.names))
         for chain in unit.names:
             self._follow_name(chain, body.resolve)
+
+    def _note_module(self, cls: type) -> None:
+        """Note where the text of a class stands."""
+        module = sys.modules.get(cls.__module__)
+        if isinstance(module, ModuleType):
+            self._found.append(module)
 
     def _methods(self, cls: type) -> Iterator[FunctionType]:
         """The project's own methods of a class, inherited ones too; not those that a library made of its fields."""
