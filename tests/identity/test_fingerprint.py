@@ -591,8 +591,8 @@ class Rate:
     def kept(self, x):
         return x
 
-def helper(x):
-    return x * 2
+def helper(x, by=2):
+    return x * by
 
 def wrapper(function):
     import functools
@@ -671,7 +671,8 @@ EDITS: dict[str, Callable[[Any], None]] = {
     "a method": lambda app: setattr(app.Rate, "of", _of(METHOD)),
     "a class": lambda app: _defined(app, METHOD),
     "the class of an object": lambda app: _reloaded(app, "size = 1", "size = 10"),
-    "a module": lambda app: _reloaded(app, "x * 2", "x * 10"),
+    "a module": lambda app: _reloaded(app, "x * by", "x * by * 5"),
+    "a default": lambda app: _reloaded(app, "by=2", "by=10"),
     "the data of a class": _autoreloaded,
 }
 """What changes code in the middle of a process: a cell that is run again, a reload and autoreload."""

@@ -51,13 +51,30 @@ def function_unit(function: FunctionType) -> Unit:
     """The unit of a function."""
     code = function.__code__
     linecache.lazycache(code.co_filename, function.__globals__)  # in a zip file, its loader finds the source
-    return _code_unit(code, code.co_filename)
+    return _code_unit(_Itself(code))
+
+
+class _Itself:
+    """Code, equal to no other: that of two files, or of two runs of a module, may be equal where the sources aren't,
+    as a parameter's default is no part of it."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.code is other.code
+
+    def __hash__(self) -> int:
+        return id(self.code)
 
 
 @lru_cache(maxsize=4096)
-def _code_unit(code: CodeType, filename: str) -> Unit:
-    """The unit of a function's code. `filename` is the code's own: equal codes of two files differ in it."""
-    index = index_of(filename)
+def _code_unit(its: _Itself) -> Unit:
+    """The unit of a function's code."""
+    code = its.code
+    index = index_of(code.co_filename)
     node = index.find(code) if index is not None else None
     return _unit(node) if node is not None else Unit(_describe(code), _names_of_code(code), False)
 
