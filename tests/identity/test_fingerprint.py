@@ -17,10 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from flowfn import task
+from flowfn.identity.code.dependencies import Dependencies
 from flowfn.identity.code.fingerprint import Fingerprint, fingerprint
 from flowfn.identity.digest import exact
 from flowfn.python.cached_property import renew
@@ -566,6 +568,16 @@ class TestCallables:
         assert fingerprint(lambda: hostile.some.thing()).digest
         assert fingerprint(3).digest  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize("name", ["gone", "lazy"])
+    def test_what_cannot_be_looked_at_leads_nowhere(self, project: Project, name: str) -> None:
+        """A proxy whose object is gone, or isn't there yet, is told by the line that makes it."""
+        app = project(PROXIES)
+        function = getattr(app, f"names_{name}")
+        before = fingerprint(function)
+        renew()
+        assert fingerprint(function) is before
+        assert f"constant {name}" in Dependencies(function).parts
+
     def test_objects_that_wrap_themselves_end(self) -> None:
         """A chain of wrappers is followed only so far."""
 
@@ -576,6 +588,24 @@ class TestCallables:
 
         assert fingerprint(Endless()).source is None  # type: ignore[arg-type]
 
+
+PROXIES = """
+import weakref
+
+class Lazy:
+    @property
+    def __class__(self):
+        raise RuntimeError("not configured yet")
+
+gone = weakref.proxy(Lazy())
+lazy = Lazy()
+
+def names_gone(x):
+    return gone.some.thing(x)
+
+def names_lazy(x):
+    return lazy.some.thing(x)
+"""
 
 PROCESS = """
 import flowfn
@@ -690,6 +720,7 @@ VALUES: dict[str, Callable[[Any], None]] = {
     "an object of another class": lambda app: setattr(app, "box", app.Rate()),
     "an object again": lambda app: setattr(app, "box", app.Held()),
     "nothing": lambda app: setattr(app, "box", None),
+    "a stand-in of a test's": lambda app: setattr(app, "helper", Mock()),
     "another function": lambda app: setattr(app, "helper", app.first),
     "another function of the same code": lambda app: setattr(app, "scale", app.scaling(3)),
     "what a class gets": lambda app: setattr(app.Rate, f"seen{len(vars(app.Rate))}", 1),

@@ -24,7 +24,7 @@ from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
-from flowfn.identity.code.unwrapping import attribute
+from flowfn.identity.code.unwrapping import attribute, can_be_looked_at
 from flowfn.identity.code.watch import Units
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
@@ -115,6 +115,9 @@ class Dependencies:
         if by_class and made_at is not None and is_constant(found) and is_drawn(found, *made_at):
             self._count_source(name, made_at, of)
             return
+        if not can_be_looked_at(found):
+            self._count_source(name, made_at, of)
+            return
         is_root = len(chain) == 1 and holder is not None
         if not self._count(name, found, is_root, of) and not _counts_itself(found):
             self._count_source(name, made_at, of)
@@ -187,7 +190,8 @@ def _global(scope: Any, chain: tuple[str, ...], holder: Any) -> _Place | None:
     if len(chain) == 1:
         return None if holder is None or type(holder) is CellType else (holder, chain[0])
     module = scope.resolve(chain[:-1])
-    return (vars(module), chain[-1]) if isinstance(module, ModuleType) else None
+    is_module = issubclass(type(module), ModuleType)
+    return (vars(module), chain[-1]) if is_module else None
 
 
 def _is_of_a_library(value: Any) -> bool:

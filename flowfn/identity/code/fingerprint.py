@@ -21,6 +21,7 @@ from flowfn.identity.code.compiled import locals_of
 from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import (
     attribute,
+    can_be_looked_at,
     definition_of,
     functions_of,
     is_definition,
@@ -433,6 +434,8 @@ def _content(cell: Any) -> Any:
 def _resolve(value: Any, attributes: Chain) -> Any:
     """Follow attributes through the project's modules, classes and functions, running no code of theirs."""
     for name in attributes:
+        if not can_be_looked_at(value):
+            return None
         if isinstance(value, ModuleType):
             value = vars(value).get(name) if is_own_module(value.__name__) else None
         elif isinstance(value, type) and is_own(value):
@@ -444,6 +447,8 @@ def _resolve(value: Any, attributes: Chain) -> Any:
 
 
 def _as_namespace(value: Any) -> Any:
+    if not can_be_looked_at(value):
+        return None
     return value if isinstance(value, ModuleType | type) else _function_behind(value)
 
 

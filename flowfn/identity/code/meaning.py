@@ -17,7 +17,7 @@ from typing import Any
 from weakref import ReferenceType, ref
 
 from flowfn.identity.code.hints import TYPING, parts_of
-from flowfn.identity.code.unwrapping import definition_of, layers_of, may_define
+from flowfn.identity.code.unwrapping import can_be_looked_at, definition_of, layers_of, may_define
 from flowfn.python.project import is_own, is_own_module
 
 __all__ = ["Change", "Meaning", "is_replaced"]
@@ -44,7 +44,9 @@ class Meaning:
 
     def __init__(self, value: Any) -> None:
         found = _definitions_in(value)
-        self.may_lead = bool(found) or value is None or may_define(value)
+        self.may_lead = (
+            bool(found) or value is None or (_is_code(value) and not isinstance(value, ModuleType))
+        )
         """Whether it may come to lead to code, or to other code: a constant or a library's object stays what it is."""
         self.was = _reference(value)
         self._names = [*map(_name_of, found)]
@@ -101,10 +103,17 @@ def _name_of(definition: Any) -> Name:
 
 
 def _reference(value: Any) -> ReferenceType[Any]:
-    if may_define(value) or isinstance(value, ModuleType) or type(value).__module__ in TYPING:
+    if _is_code(value):
         with suppress(TypeError):  # some of Python's own have no weak references
             return ref(value)
     return ref(type(value))
+
+
+def _is_code(value: Any) -> bool:
+    """Whether a value counts by itself, and not by its class."""
+    if not can_be_looked_at(value):
+        return False
+    return may_define(value) or isinstance(value, ModuleType) or type(value).__module__ in TYPING
 
 
 def _content(cell: Any) -> Any:

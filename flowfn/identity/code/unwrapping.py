@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = [
     "attribute",
+    "can_be_looked_at",
     "code_of",
     "definition_of",
     "functions_of",
@@ -82,6 +83,14 @@ def _inner(function: Any) -> Any:
         return wrapped
     call = attribute(kind, "__call__")
     return call if type(call) is FunctionType else None
+
+
+def can_be_looked_at(value: Any) -> bool:
+    """Whether it says what it is: a proxy may have nothing behind it yet, or no longer."""
+    try:
+        return value.__class__ is not None
+    except Exception:
+        return False
 
 
 def attribute(value: Any, name: str) -> Any:
