@@ -308,6 +308,58 @@ def test_code_that_is_edited_in_place_busts(module: Any, held: str) -> None:
     assert _key(made.post, 5) != before
 
 
+HANDLING = """
+from functools import singledispatch
+from flowfn import CachePolicy, task
+
+def first(x): return x
+
+class Handler:
+    def handle(self, x): return x
+
+handlers, others, objects = {"a": first}, [lambda x: x], {"one": Handler()}
+
+@singledispatch
+def size(x): return 0
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    return handlers["a"](x) + others[0](x) + objects["one"].handle(x) + size(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "def first(x): return x + 1\nhandlers['a'] = first",
+        "others[0] = lambda x: x + 1",
+        "class Handler:\n    def handle(self, x): return x + 1\nobjects['one'] = Handler()",
+        "@size.register\ndef _(x: int): return x",
+    ],
+)
+def test_code_that_is_put_into_a_container_busts(module: Any, edit: str) -> None:
+    """A notebook's cell that is run again may register a function anew, while others still have the old one."""
+    made = module(HANDLING)
+    olds = [made.first, *made.others, made.Handler]
+    before = _key(made.post, 5)
+    exec(compile(edit, made.__file__, "exec", dont_inherit=True), vars(made))
+    renew()
+    assert (_key(made.post, 5) != before, len(olds)) == (True, 3)
+
+
+@pytest.mark.parametrize(
+    "change", ["others.append(others[0])", "objects['two'] = Handler()", "handlers[1] = 1", "objects.clear()"]
+)
+def test_nothing_is_read_anew_where_a_container_holds_no_other_code(module: Any, change: str) -> None:
+    """A program puts values of its own there on each call."""
+    made = module(HANDLING)
+    _key(made.post, 5)
+    known = made.post._self_definition.dependencies
+    exec(change, vars(made))
+    renew()
+    assert made.post._self_definition.dependencies is known
+
+
 SHELF = """
 from __future__ import annotations
 

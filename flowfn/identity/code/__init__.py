@@ -10,6 +10,6 @@ Rule: code is read, never called, and of libraries' code nothing counts.
   depends on, with `assigned`, the lines that make what can change in place, `cells`, where a notebook has these, and
   `drawn`, which of them give another value in each process.
   `lines`: where in it a call stands.
-- `watch`: how long what was read holds; `seen`: whether a function or class was edited, and `meaning`: whether a name
-  in it means other code.
+- `watch`: how long what was read holds; `seen`: whether a function or class was edited, `meaning`: whether a name in it
+  means other code, and `held`: whether a container holds other code.
 """

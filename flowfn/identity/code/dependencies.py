@@ -24,11 +24,13 @@ from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
+from flowfn.identity.code.held import Held
 from flowfn.identity.code.unwrapping import attribute, can_be_looked_at
 from flowfn.identity.code.watch import Units
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
 from flowfn.identity.names import has_its_name, qualified_name
+from flowfn.python.cached_property import RENEWALS
 from flowfn.python.project import is_own, is_own_module
 
 __all__ = ["Dependencies"]
@@ -74,6 +76,8 @@ class Dependencies:
         self._places = list(self._at.values())
         self._seen = list(_contents(self._places))
         self._code = _units.view(walk.units)
+        self._held = Held(walk.opened.values())
+        self._held_at = RENEWALS.last
         text = b"\0".join([code.encode(), *sorted(self._digests)])
         self.digest = sha256(text).hexdigest()[:32]
 
@@ -85,8 +89,15 @@ class Dependencies:
 
     @property
     def hold(self) -> bool:
-        """Whether every name still means the object that was looked at, and that has the code that it had."""
-        return all(map(is_, _contents(self._places), self._seen)) and self._code.holds
+        """Whether every name still means the object that was looked at, with the code that it had, or holds."""
+        is_same = all(map(is_, _contents(self._places), self._seen)) and self._code.holds
+        return is_same and (self._held_at is RENEWALS.last or self._holds_no_more())
+
+    def _holds_no_more(self) -> bool:
+        now = RENEWALS.last
+        if is_all := self._held.is_all:
+            self._held_at = now
+        return is_all
 
     def _look(
         self, function: Any, scopes: Iterable[_Named], assigned: set[tuple[int, str]], stored: set[str]

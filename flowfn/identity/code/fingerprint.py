@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.classes import is_made_of_fields, methods_of_body
 from flowfn.identity.code.compiled import locals_of
+from flowfn.identity.code.held import CONTAINERS, values_in
 from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import (
     attribute,
@@ -150,10 +151,6 @@ def _walked_from(unit: Any, known: Container[Any]) -> Walked:
 _graph = Graph(_walked_from)
 
 
-_MAPPINGS = (dict, MappingProxyType)
-_CONTAINERS = (*_MAPPINGS, list, tuple, set, frozenset)
-
-
 class _Walk:
     """Collects the units of a function and of all that it names; `opens`: those of tasks and workflows too. What is
     `known` isn't entered."""
@@ -167,6 +164,8 @@ class _Walk:
         """Likewise of the methods of each class, if tasks and workflows are opened: its text has theirs."""
         self.bodies: list[tuple[type, _Body, frozenset[Chain]]] = []
         """Likewise of the body of each class."""
+        self.opened: dict[int, Any] = {}
+        """The containers that were looked through, by their ids."""
         self._leads: dict[Any, list[Any]] = {}
         """Of each unit those that it leads to."""
         self._found: list[Any] = []
@@ -233,10 +232,11 @@ class _Walk:
         waiting, left = [value], _MAX_HELD
         while waiting:
             each = waiting.pop()
-            if isinstance(each, _CONTAINERS):
+            if isinstance(each, CONTAINERS):
                 if self._opens and len(each) <= left:
                     left -= len(each)
-                    held = tuple(each.values() if isinstance(each, _MAPPINGS) else each)
+                    self.opened[id(each)] = each
+                    held = values_in(each)
                     waiting.extend(held)
                     for one in held:
                         self.follow(one)

@@ -20,7 +20,7 @@ from flowfn.identity.code.hints import TYPING, parts_of
 from flowfn.identity.code.unwrapping import can_be_looked_at, definition_of, layers_of, may_define
 from flowfn.python.project import is_own, is_own_module
 
-__all__ = ["Change", "Meaning", "is_replaced"]
+__all__ = ["Change", "Meaning", "definitions_in", "is_replaced"]
 
 Name = tuple[str, str]
 """A module, and the qualified name there."""
@@ -43,7 +43,7 @@ class Meaning:
     __slots__ = ("_codes", "_definitions", "_names", "may_lead", "was")
 
     def __init__(self, value: Any) -> None:
-        found = _definitions_in(value)
+        found = definitions_in(value)
         self.may_lead = (
             bool(found) or value is None or (_is_code(value) and not isinstance(value, ModuleType))
         )
@@ -55,7 +55,7 @@ class Meaning:
 
     def change(self, now: Any) -> Change:
         """What has changed, where the name doesn't mean what it was any longer."""
-        found = _definitions_in(now)
+        found = definitions_in(now)
         if not self._names:
             if not found:
                 self.was = _reference(now)  # the next look needn't come here
@@ -72,10 +72,10 @@ def is_replaced(now: Any, code: CodeType | None) -> bool:
     function makes on each call, unless that was given code itself, as a decorator is."""
     if type(now) is not FunctionType or now.__code__ is not code or "__wrapped__" in vars(now):
         return True
-    return any(_definitions_in(_content(cell)) for cell in now.__closure__ or ())
+    return any(definitions_in(_content(cell)) for cell in now.__closure__ or ())
 
 
-def _definitions_in(value: Any) -> list[Any]:
+def definitions_in(value: Any) -> list[Any]:
     """The project's functions, classes and modules that a value is, is around, or is made of."""
     try:
         return [*_found_in(value)]
