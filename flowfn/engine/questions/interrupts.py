@@ -217,7 +217,8 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     code, position = frame.call.definition.code, frame.position(name)
 
     def is_others(record: Record) -> bool:
-        if run.settings.positional or not frame.keeps(record, branch) or frame.branches is None:
+        is_told_otherwise = key is not None or run.settings.positional
+        if is_told_otherwise or not frame.keeps(record, branch) or frame.branches is None:
             return False
         return frame.branches.are_told(record, branch, code)
 
