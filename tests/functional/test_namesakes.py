@@ -115,6 +115,51 @@ def twice_decorated(n: int) -> Any:
     return wraps(same)(noted(decorated(n)))
 
 
+def memo(function: Any) -> Any:
+    known: dict[int, int] = {}
+    calls = {"n": 0}
+
+    @wraps(function)
+    def around(x: int) -> Any:
+        calls["n"] += 1
+        if x not in known:
+            known[x] = function(x)
+        return known[x]
+
+    around.known = known  # type: ignore[attr-defined]
+    return around
+
+
+def unnamed_memo(function: Any) -> Any:
+    known: dict[int, int] = {}
+
+    def around(x: int) -> Any:
+        return known.setdefault(x, function(x))
+
+    return around
+
+
+def with_options(n: int) -> Any:
+    options: dict[str, Any] = {}
+    options["n"] = n
+
+    @wraps(same)
+    def scaled(x: int) -> Any:
+        options["x"] = x
+        return options["x"] * options["n"]
+
+    return scaled
+
+
+def given_options(**options: Any) -> Any:
+    @wraps(same)
+    def scaled(x: int) -> Any:
+        options["x"] = x
+        return options["x"] * options["n"]
+
+    return scaled
+
+
 def named_by_hand(n: int) -> Any:
     def scaled(x: int) -> int:
         return x * n
@@ -366,6 +411,9 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured decorator's": lambda n: calling(decorated(n)),
     "captured twice decorated": lambda n: calling(twice_decorated(n)),
     "captured named by hand": lambda n: calling(named_by_hand(n)),
+    "captured memo": lambda n: calling(memo(times(n))),
+    "captured with options": lambda n: calling(with_options(n)),
+    "captured given options": lambda n: calling(given_options(n=n)),
     "object that was given a decorator's": lambda n: Strategy(decorated(n)).by,
     "object that was given one": lambda n: Service(Scale(n)).by,
     "object that was given a function": lambda n: Strategy(BY_CLASS[n]().__call__).by,
@@ -562,6 +610,35 @@ def test_what_had_finished_does_not_run_again(world: World) -> None:
     order[:] = [2, 1, 0]
     assert world.invoke(wf, None, thread_id="t") == [21, 14, 7]
     assert ran == [3]
+
+
+def recorded_calling(function: Any) -> Any:
+    def called(x: int) -> Any:
+        ran.append(x)
+        return function(x)
+
+    return called
+
+
+@pytest.mark.parametrize("decorator", [memo, unnamed_memo])
+def test_what_a_memo_has_learned_is_no_part_of_what_captured_it(
+    world: World, decorator: Callable[[Any], Any]
+) -> None:
+    """G1: the next attempt's memo knows nothing of calls that come from their records."""
+    fast, killed = [decorator(same)], [True]
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        found = [await world.value(world.task(recorded_calling(fast[0]))(x)) for x in (3, 4)]
+        if killed:
+            raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    fast[:], killed[:] = [decorator(same)], []
+    ran.clear()
+    assert (world.invoke(wf, None, thread_id="t"), ran) == ([3, 4], [])
 
 
 def built(saver: Any, crash: bool, **options: Any) -> tuple[Entrypoint[Any, Any], Task[Any, Any]]:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from flowfn.identity.code.compiled import VARARGS, VARKEYWORDS, parameters_of
 
-__all__ = ["How", "Maker"]
+__all__ = ["How", "Maker", "Step", "steps_of_maker"]
 
 How = Literal["given", "made", "kept", ""]
 """What an attribute is assigned; empty: anything."""
@@ -28,7 +28,7 @@ class Maker:
     """A method that makes an object, such as `__init__`: what it assigns, and what it hands on."""
 
     def __init__(self, code: CodeType) -> None:
-        self._steps = list(_steps(code))
+        self._steps = list(steps_of_maker(code))
         self._me, *parameters = parameters_of(code) or [""]
         self._places = code.co_argcount - 1
         self._texts = frozenset(_texts(code.co_consts))
@@ -97,7 +97,7 @@ class Maker:
         fits = own <= place and ("R" not in told or own <= self._places or place == math.inf)
         return is_as_it_was and fits and _HANDED_ON.fullmatch(told) is not None
 
-    def _kind_of_argument(self, step: _Step) -> str:
+    def _kind_of_argument(self, step: Step) -> str:
         if step.action == "LOAD_FAST" and step.name in (self._rest, self._mapping):
             return "R" if step.name == self._rest else "M"
         if step.action == "LOAD_CONST" and step.name == ():
@@ -230,7 +230,7 @@ class Maker:
         return action in _ENDS
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """An instruction, by its name and argument."""
 
     action: str
@@ -288,13 +288,13 @@ def _texts(constants: Iterable[Any]) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _steps(code: CodeType) -> Iterator[_Step]:
+def steps_of_maker(code: CodeType) -> Iterator[Step]:
     """The instructions of code; those that Python 3.13 joins, one by one."""
     for step in dis.get_instructions(code):
         if step.opname.count("_FAST") > 1:
             for action, name in zip(_LOCAL.findall(step.opname), step.argval, strict=True):
-                yield _Step(action, name, step.offset, step.is_jump_target)
+                yield Step(action, name, step.offset, step.is_jump_target)
         else:
             is_of_names = step.opname == "KW_NAMES"  # which Python 3.11 doesn't look up
             argument = code.co_consts[step.arg or 0] if is_of_names else step.argval
-            yield _Step(step.opname, argument, step.offset, step.is_jump_target)
+            yield Step(step.opname, argument, step.offset, step.is_jump_target)

@@ -36,6 +36,7 @@ from flowfn.identity.code.functions import (
 )
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.attributes import attributes_of
+from flowfn.identity.made_with.begun import as_begun
 from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import name_of_code, qualified_name
 
@@ -98,9 +99,14 @@ def _kept(value: Any) -> Any:
 
 
 def _held_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function inside another one was made with, and was given since."""
-    yield from values_of(function)
-    yield from attributes_of_function(function)
+    """What a function inside another one was made with, and was given since; of its state, what that was at first."""
+    begun, states = as_begun(function), dict[int, Any]()
+    for name, value in values_of(function):
+        if name in begun:
+            states[id(value)] = begun[name]
+        yield name, begun.get(name, value)
+    for name, value in attributes_of_function(function):
+        yield name, states.get(id(value), value)
 
 
 class _Look:

@@ -19,8 +19,9 @@ from functools import lru_cache
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from flowfn.identity.code.around import code_around
 from flowfn.identity.code.classes import declares_fields
-from flowfn.identity.code.compiled import assigned_around, assigned_attributes, code_inside, parameters_of
+from flowfn.identity.code.compiled import assigned_around, assigned_attributes, parameters_of
 from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.code.unwrapping import code_of
 from flowfn.identity.constant import is_constant
@@ -149,14 +150,4 @@ def _is_moment(value: Any) -> bool:
 
 def _makers(function: FunctionType | type) -> Iterator[CodeType]:
     """The code of the functions around a function or class, the outermost first; none where they can't be found."""
-    outer, *inner = function.__qualname__.split(".<locals>.")[:-1] or [""]
-    found: Any = sys.modules.get(function.__module__)
-    for name in outer.split("."):
-        found = getattr(found, name, None)
-    code = getattr(function_of(found), "__code__", None)
-    while code is not None:
-        yield code
-        if not inner:
-            return
-        name = inner.pop(0).rpartition(".")[2]
-        code = next((each for each in code_inside(code) if each.co_name == name), None)
+    return code_around(sys.modules.get(function.__module__), function.__qualname__)
