@@ -25,6 +25,7 @@ from flowfn import task
 from flowfn.identity.code.dependencies import Dependencies
 from flowfn.identity.code.fingerprint import Fingerprint, fingerprint
 from flowfn.identity.digest import exact
+from flowfn.identity.made_with.captured import captured
 from flowfn.python.cached_property import renew
 
 Project = Callable[..., ModuleType]
@@ -63,6 +64,10 @@ def project(tmp_path: Path) -> Project:
     for name in set(sys.modules) - known:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
+
+
+def holding(value: Any) -> Any:
+    return lambda: value
 
 
 def digest_of(project: Project, text: str, name: str = "work") -> str:
@@ -355,6 +360,30 @@ class TestHelpers:
             exact({"x": made}).exact for made in (before.make("a"), after.make("a"), after.make("b"))
         )
         assert first == edited != other
+
+    def test_the_next_version_of_a_library_makes_no_other_argument_of_a_function_that_it_wrapped(
+        self, project: Project
+    ) -> None:
+        """G1: a call with it had finished, and the library was upgraded; but what it was given tells still."""
+        text = """
+from functools import wraps
+class Policy{0}:
+    def __init__(self, times): self.kept{0} = times
+def retried(function, times, before=None):
+    policy = Policy{0}(times)
+    def around{0}(*arguments): return policy, times, before, {0}, around{0}
+    around{0}.policy{0} = lambda: {0}
+    return wraps(function)(around{0})
+"""
+        work = "def work(): return 1\nclass Bell:\n    def __init__(self, tone): self.tone = tone"
+        own, found = project(work), dict[str, Any]()
+        for body in "12":
+            library = project(text.format(body), "library", folder="site-packages")
+            made = [library.retried(own.work, *given) for given in ((2,), (3,), (2, len), (2, own.Bell(1)))]
+            made += [library.retried(own.work, 2, own.Bell(2)), own.work]
+            found[body] = [(exact({"x": each}).exact, repr(captured(holding(each)))) for each in made]
+        assert found["1"] == found["2"]
+        assert len({argument for argument, _ in found["1"]}) == len({held for _, held in found["1"]}) == 6
 
     def test_closures_are_followed_and_their_values_are_not(self, project: Project) -> None:
         """No values: a mutable closure never makes code look changed."""

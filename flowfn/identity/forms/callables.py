@@ -2,7 +2,8 @@
 
 Rule: they count by name, and so stay the same value when their code is edited. Where functions share a name (lambdas,
 and functions made in functions), their code and what they were made with tell them apart. One that goes by a name that
-leads elsewhere (a decorator's, one that was named by hand) counts by what made it and what it was made with as well.
+leads elsewhere (a decorator's, one that was named by hand) counts by what made it and what it was made with as well; a
+library's by what that was given from outside alone, as the next version may have other code, and other attributes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
 from flowfn.identity.names import ALIAS, has_its_name, name_of_code, named, qualified_name
+from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
 
 if TYPE_CHECKING:
@@ -119,7 +121,10 @@ def _named_function(walk: Walk, value: types.FunctionType) -> Any:
         return by_name(walk, value)
     is_itself = wrapped is value or walk.is_in(wrapped)
     inner = by_name(walk, value) if is_itself else walk.walk(wrapped, Field(".__wrapped__"))
-    told = [*_made_by(value), *_held(walk, value, wrapped), *_given(walk, value)]
+    if is_own(value):
+        told = [*_made_by(value), *_held(walk, value, wrapped), *_given(walk, value)]
+    else:
+        told = _handed_to_library(walk, value, wrapped)
     return inner if is_itself and not told else tagged("around", inner, *told)
 
 
@@ -145,9 +150,31 @@ def _held(walk: Walk, function: types.FunctionType, wrapped: Any) -> list[Any]:
     """What a function captured beside what it is around. A variable that it sets itself is its state, and nothing that
     it was given: it counts as something of which only the type is known."""
     own = assigned_around(function.__code__)
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    given = [(name, cell) for name, cell in cells if not _holds(cell, wrapped)]
+    given = _cells_beside(function, wrapped)
     return [walk.by_type(function) if name in own else _captured(walk, cell) for name, cell in given]
+
+
+def _handed_to_library(walk: Walk, function: types.FunctionType, wrapped: Any) -> list[Any]:
+    """What a library's function captured that tells it from others: of an object of a library's class that has no value
+    nothing does, and makes the walk weak."""
+    states, told = assigned_around(function.__code__), list[Any]()
+    for name, cell in _cells_beside(function, wrapped):
+        if name in states:
+            walk.by_type(function)
+        if name in states or _holds(cell, function):
+            continue
+        weak, walk.weak = walk.weak, ""
+        form = _captured(walk, cell)
+        if not walk.weak or type(cell.cell_contents) in CALLABLES or is_own(type(cell.cell_contents)):
+            told.append(form)
+        walk.weak = walk.weak or weak
+    return told
+
+
+def _cells_beside(function: types.FunctionType, wrapped: Any) -> list[tuple[str, types.CellType]]:
+    """A function's closure without what it is around."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return [(name, cell) for name, cell in cells if not _holds(cell, wrapped)]
 
 
 def _holds(cell: types.CellType, value: Any) -> bool:

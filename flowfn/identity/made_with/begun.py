@@ -20,11 +20,14 @@ from flowfn.identity.code.compiled import changes_items
 from flowfn.identity.made_with.assignments import Step, steps_of_maker
 from flowfn.values import MISSING
 
-__all__ = ["as_begun"]
+__all__ = ["CONTAINERS", "as_begun"]
 
-_KINDS = frozenset({list, dict, set, deque, defaultdict, Counter, OrderedDict})
+CONTAINERS = frozenset({list, dict, set, deque, defaultdict, Counter, OrderedDict})
+"""What memos and counters are kept in."""
+
 _EMPTY: Mapping[str, Any] = {
-    each.__name__: [] if each in (list, deque) else {} if issubclass(each, dict) else set() for each in _KINDS
+    each.__name__: [] if each in (list, deque) else {} if issubclass(each, dict) else set()
+    for each in CONTAINERS
 }
 
 
@@ -44,7 +47,7 @@ def as_begun(function: FunctionType) -> Mapping[str, Any]:
 
 def _holds_a_container(cell: Any) -> bool:
     try:
-        return type(cell.cell_contents) in _KINDS
+        return type(cell.cell_contents) in CONTAINERS
     except ValueError:  # not assigned yet
         return False
 

@@ -25,7 +25,7 @@ from flowfn.identity.code.classes import (
     members_of,
     methods_of_body,
 )
-from flowfn.identity.code.compiled import assigned_around
+from flowfn.identity.code.compiled import assigned_around, changes_items
 from flowfn.identity.code.fingerprint import fingerprint
 from flowfn.identity.code.functions import (
     attributes_of_function,
@@ -36,9 +36,10 @@ from flowfn.identity.code.functions import (
 )
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.attributes import attributes_of
-from flowfn.identity.made_with.begun import as_begun
+from flowfn.identity.made_with.begun import CONTAINERS, as_begun
 from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import name_of_code, qualified_name
+from flowfn.python.project import is_own
 
 __all__ = [
     "captured",
@@ -185,9 +186,25 @@ class _Look:
             return {**held, "code": fingerprint(function).source} if is_told_by_code else held
         if goes_by_its_name(function):
             return {}
+        if not is_own(function):
+            return dict(self._handed_to_library(function))
         state, written_as = assigned_around(function.__code__), name_of_code(function)
         held = self.by_name({name: value for name, value in _held_by(function) if name not in state})
         return held if written_as == qualified_name(function) else {**held, "written as": written_as}
+
+    def _handed_to_library(self, function: FunctionType) -> Iterator[tuple[str, Any]]:
+        """What a library's function captured that tells it from others. Its attributes don't, nor what it keeps in
+        containers, and of an object of a library's class no more than a value: the next version may keep others."""
+        code = function.__code__
+        states = assigned_around(code)
+        keeps = CONTAINERS if changes_items(code) else ()
+        for name, value in values_of(function):
+            if name in states or value is function or type(value) in keeps:
+                continue
+            before, part = len(self.untold), self.at(value)
+            is_code = isinstance(value, FunctionType | MethodType | partial)
+            if len(self.untold) == before or is_code or is_own(type(value)):
+                yield name, part
 
     def by_name(self, values: Mapping[Any, Any]) -> dict[str, Any]:
         return {_key(key): self.at(item) for key, item in tuple(values.items())}
