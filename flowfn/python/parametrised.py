@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import sha256
-from types import FunctionType, SimpleNamespace, UnionType
+from types import FunctionType, ModuleType, SimpleNamespace, UnionType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
 
 from flowfn.python.published import published
-from flowfn.python.script import MAIN, script_name
+from flowfn.python.script import MAIN, namespace_of, script_name
 
 
 class _Annotated(NamedTuple):
@@ -195,7 +195,7 @@ def _parts(value: Any) -> Iterator[str]:
     elif isinstance(value, FunctionType):
         yield from _parts_of_function(value)
     elif isinstance(getattr(value, "__qualname__", None), str):
-        yield _in_module(value, value.__qualname__)
+        yield from _parts_of_named(value)
     elif is_dataclass(value):
         yield from (f"{each.name}={_option(getattr(value, each.name))}" for each in fields(value))
     elif hasattr(value, "__repr_args__"):  # pydantic's
@@ -208,15 +208,41 @@ def _parts(value: Any) -> Iterator[str]:
 _UNTOLD = "…"
 """In the place of what could only be shown by where it is."""
 
+_SHARED = "<>"
+"""Beside a name that functions share, which what is told of them may not tell apart."""
+
+
+def _parts_of_named(value: Any) -> Iterator[str]:
+    """The name of what has one, and what it is bound to; where the name leads elsewhere, what is inside it."""
+    yield _in_module(value, value.__qualname__)
+    owner = getattr(value, "__self__", None)
+    if owner is not None and not isinstance(owner, ModuleType):
+        yield _option(owner)
+    elif not _goes_by_its_name(value):
+        yield _UNTOLD
+        if (wrapped := getattr(value, "__wrapped__", None)) is not None:
+            yield _option(wrapped)
+
+
+def _goes_by_its_name(value: Any) -> bool:
+    """Whether its name leads to it, whoever has it."""
+    first, *rest = value.__qualname__.split(".")
+    found = namespace_of(getattr(value, "__module__", None) or "builtins").get(first)
+    for name in rest:
+        found = getattr(found, name, None)
+    return found is value
+
 
 def _parts_of_function(function: FunctionType) -> Iterator[str]:
-    """Its name; of one whose name others share, too, what it names and what it was made with."""
+    """Its name; where that doesn't lead to it, and others may share it, what it names and what it was made with."""
     yield _in_module(function, function.__qualname__)
-    if "<" in function.__qualname__:
+    if not _goes_by_its_name(function):
+        yield _SHARED
         code = function.__code__
         yield from code.co_names
         yield from (repr(each) for each in code.co_consts if each is not None and type(each) in _ATOMS)
-        yield from (_option(cell.cell_contents) for cell in function.__closure__ or ())
+        held = (cell.cell_contents for cell in function.__closure__ or ())
+        yield from (_option(each) for each in held if each is not function)
         yield from map(_option, function.__defaults__ or ())
 
 

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -17,7 +17,7 @@ pytest.importorskip("pydantic")
 
 from pydantic import BaseModel, ConfigDict
 
-from flowfn.python.parametrised import full_name
+from flowfn.python.parametrised import full_name, is_same
 
 MODELS = """
 from typing import Generic, TypeVar
@@ -283,6 +283,46 @@ def test_its_name_says_what_it_was_given_and_how(seed: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", shows], env=environment, capture_output=True, text=True)
     assert done.stdout.strip() in names
+
+
+class AtMost:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def check(self, value: int) -> int:
+        return min(value, self.limit)
+
+
+class AtLeast(AtMost):
+    def __repr__(self) -> str:
+        return f"AtLeast({self.limit})"
+
+
+def same(value: int) -> int:
+    return value
+
+
+def at_most(limit: int) -> Any:
+    return wraps(same)(lambda value: min(value, limit))
+
+
+@pytest.mark.parametrize(
+    ("one", "another", "are_told"),
+    [
+        (AtMost(5).check, AtMost(500).check, False),
+        (AtLeast(5).check, AtLeast(500).check, True),
+        (at_most(5), at_most(500), True),
+        (lru_cache(at_most(5)), lru_cache(at_most(500)), True),
+        ("5".zfill, "6".zfill, True),
+        (str.upper, str.lower, True),
+        (same, at_most(5), True),
+    ],
+    ids=["objects", "objects with a repr", "decorated", "cached", "built-in", "by name", "original"],
+)
+def test_options_are_told_by_more_than_a_name_that_they_share(one: Any, another: Any, are_told: bool) -> None:
+    """G1: of two models with such options neither is taken for the other."""
+    models = [Page[Annotated[int, each]] for each in (one, another)]  # type: ignore[valid-type]
+    assert (full_name(models[0]) != full_name(models[1]), is_same(*models)) == (are_told, False)
 
 
 T = TypeVar("T")
