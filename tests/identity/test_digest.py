@@ -117,6 +117,18 @@ def counting(function: Any) -> Any:
     return wrapper
 
 
+def memo(function: Any) -> Any:
+    known: dict[int, Any] = {}
+    lock = threading.Lock()
+
+    @functools.wraps(function)
+    def wrapper(x: int) -> Any:
+        with lock:
+            return known.setdefault(x, function(x))
+
+    return wrapper
+
+
 def called_scaled(by: int) -> Any:
     def scaled(x: int, by: int = by) -> int:
         return x * by
@@ -760,6 +772,15 @@ class TestExact:
             digests.add(of(counted).exact)
             counted(1)
         assert (len(digests), bool(of(counted).weak)) == (1, True)
+
+    def test_a_lock_and_what_a_memo_has_learned_tell_a_decorated_function_from_no_other(self) -> None:
+        """G2: it isn't weak for them, so that results of calls with it are kept."""
+        fast = memo(plain)
+        before = of(fast)
+        fast(1)
+        assert before == of(fast) == of(memo(plain))
+        assert before.exact != of(plain).exact
+        assert (before.weak, bool(of(times(plain, {})).weak)) == ("", True)
 
     @pytest.mark.parametrize(
         "value",

@@ -19,6 +19,7 @@ from flowfn.identity.code.functions import attributes_of_function, goes_by_its_n
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
+from flowfn.identity.made_with.begun import as_begun
 from flowfn.identity.made_with.captured import class_made_with
 from flowfn.identity.names import ALIAS, has_its_name, name_of_code, named, qualified_name
 from flowfn.python.project import is_own
@@ -172,9 +173,27 @@ def _handed_to_library(walk: Walk, function: types.FunctionType, wrapped: Any) -
 
 
 def _cells_beside(function: types.FunctionType, wrapped: Any) -> list[tuple[str, types.CellType]]:
-    """A function's closure without what it is around."""
+    """A function's closure without what it is around, locks, which decide only when it runs, and what it keeps in what
+    began empty, as a memo does: neither tells it from others."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return [(name, cell) for name, cell in cells if not _holds(cell, wrapped)]
+    begun = as_begun(function)
+    return [
+        (name, cell)
+        for name, cell in cells
+        if name not in begun and not _holds(cell, wrapped) and not _holds_a_lock(cell)
+    ]
+
+
+def _holds_a_lock(cell: types.CellType) -> bool:
+    try:
+        kind = type(cell.cell_contents)
+    except ValueError:  # not assigned yet
+        return False
+    return kind.__module__ in _OF_LOCKS and kind.__name__ in _LOCKS
+
+
+_OF_LOCKS = frozenset({"_thread", "threading", "asyncio.locks", "multiprocessing.synchronize"})
+_LOCKS = frozenset({"lock", "Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"})
 
 
 def _holds(cell: types.CellType, value: Any) -> bool:
