@@ -129,6 +129,21 @@ def memo(function: Any) -> Any:
     return wrapper
 
 
+def traced(function: Any, by: int) -> Any:
+    made = datetime.now()
+
+    @functools.wraps(function)
+    def wrapper(x: int) -> Any:
+        return function(x)
+
+    wrapper.trace, wrapper.made = f"{by}-{uuid.uuid4().hex}", made  # type: ignore[attr-defined]
+    wrapper.id = mark = uuid.uuid4().hex  # type: ignore[attr-defined]
+    wrapper.at: datetime = made  # type: ignore[attr-defined,misc]
+    wrapper.also = mark  # type: ignore[attr-defined]
+    wrapper.by = by  # type: ignore[attr-defined]
+    return wrapper
+
+
 def called_scaled(by: int) -> Any:
     def scaled(x: int, by: int = by) -> int:
         return x * by
@@ -772,6 +787,11 @@ class TestExact:
             digests.add(of(counted).exact)
             counted(1)
         assert (len(digests), bool(of(counted).weak)) == (1, True)
+
+    def test_an_attribute_that_a_decorator_draws_for_its_function_tells_it_from_no_other(self) -> None:
+        """G1: each process gives it another one; what the decorator was given tells."""
+        assert of(traced(plain, 2)) == of(traced(plain, 2))
+        assert of(traced(plain, 2)).exact != of(traced(plain, 3)).exact
 
     def test_a_lock_and_what_a_memo_has_learned_tell_a_decorated_function_from_no_other(self) -> None:
         """G2: it isn't weak for them, so that results of calls with it are kept."""

@@ -4,6 +4,7 @@ Rule: code is read, never called, and of libraries' code nothing counts.
 
 - `source`, `fstrings`: a function's text, reduced to what it does, and `scopes`: the names in it; `compiled`: what is
   read where there is none; `around`: the code of the functions around.
+  `marked`: which attributes these give a function anew in each process.
 - `unwrapping`, `functions`, `classes`, `hints`: what is under wrappers, and what functions, classes and type hints are
   made of.
 - `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result

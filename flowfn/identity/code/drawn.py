@@ -7,6 +7,7 @@ a function of the project's reads from a file are inputs; so is a day, which is 
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from flowfn.identity.code.scopes import Chain, names_in
 from flowfn.identity.code.source import parse
 from flowfn.identity.forms.canonical import Walk
 
-__all__ = ["is_drawn"]
+__all__ = ["is_drawn", "names_a_source"]
 
 _CLOCKS = frozenset({"time", "monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime"})
 _OF_A_DATETIME = frozenset({"now", "utcnow", "today"})
@@ -59,6 +60,11 @@ def _draws(text: str, namespace: Mapping[str, Any]) -> bool:
     except SyntaxError:  # a long table as it stands in a block
         return False
     return any(_is_source(_meant(chain, namespace)) for chain in names)
+
+
+def names_a_source(value: ast.expr, namespace: Mapping[str, Any]) -> bool:
+    """Whether an expression in a module names the clock or a source of chance."""
+    return any(_is_source(_meant(chain, namespace)) for chain in names_in(ast.Expression(value)))
 
 
 def _meant(chain: Chain, namespace: Mapping[str, Any]) -> Any:

@@ -80,15 +80,15 @@ def default_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def attributes_of_function(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The attributes that a function was given and doesn't assign itself, by `.name`, as they are."""
-    attributes = vars(function)
+    """The attributes that a function was given and doesn't assign itself, by `.name`, as they are; none that was drawn
+    for it."""
+    attributes = {name: value for name, value in vars(function).items() if not is_special(name)}
     if attributes:
         from flowfn.identity.code.compiled import assigned_attributes
+        from flowfn.identity.code.marked import drawn_attributes
 
-        states = assigned_attributes(function.__code__)
-        for name, value in attributes.items():
-            if not (is_special(name) or name in states):
-                yield f".{name}", value
+        left_out = assigned_attributes(function.__code__) | drawn_attributes(function)
+        yield from ((f".{name}", value) for name, value in attributes.items() if name not in left_out)
 
 
 def is_special(name: str) -> bool:

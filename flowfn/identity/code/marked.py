@@ -1,0 +1,81 @@
+"""Which attributes of a function the one around it takes off the clock or draws at random: `inner.id = uuid4().hex`.
+
+Rule: they tell it from no other, as each process gives it another one. It is told by the code around the function: what
+it assigns under that name, or what a variable of its own that is assigned there was, names a source of either.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import FunctionType
+
+from flowfn.identity.code.around import function_around
+from flowfn.python.script import namespace_of
+
+__all__ = ["drawn_attributes"]
+
+
+def drawn_attributes(function: FunctionType) -> frozenset[str]:
+    """The names of a function's attributes that are drawn anew in each process."""
+    from flowfn.identity.code.source import function_unit
+
+    module = str(function.__globals__.get("__name__"))
+    around = function_around(sys.modules.get(module), function.__code__.co_qualname)
+    if around is None:
+        return frozenset()
+    unit = function_unit(around)
+    return _drawn_in(unit.text, around.__module__) if unit.is_source else frozenset()
+
+
+@lru_cache(maxsize=1024)
+def _drawn_in(text: str, module: str) -> frozenset[str]:
+    from flowfn.identity.code.drawn import names_a_source
+    from flowfn.identity.code.source import parse
+
+    variables, attributes = dict[str, list[ast.expr]](), dict[str, list[ast.expr]]()
+    for target, value in _assigned(parse(text)):
+        if isinstance(target, ast.Name):
+            variables.setdefault(target.id, []).append(value)
+        elif isinstance(target, ast.Attribute):
+            attributes.setdefault(target.attr, []).append(value)
+    namespace = namespace_of(module)
+    return frozenset(
+        name
+        for name, values in attributes.items()
+        if any(names_a_source(each, namespace) for each in _led_to(values, variables))
+    )
+
+
+def _assigned(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What code assigns, each with what is assigned."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _unpacked(target, node.value)
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            yield node.target, node.value
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of `a, b = c, d`, each with what it is assigned, as far as that is told; any other as it is."""
+    if not isinstance(target, ast.Tuple):
+        yield target, value
+        return
+    parts = value.elts if isinstance(value, ast.Tuple) else []
+    one_by_one = len(parts) == len(target.elts)
+    for each, part in zip(target.elts, parts if one_by_one else [value] * len(target.elts), strict=True):
+        yield from _unpacked(each, part)
+
+
+def _led_to(values: list[ast.expr], variables: Mapping[str, list[ast.expr]]) -> list[ast.expr]:
+    """Expressions, and those that the variables in them were assigned."""
+    found = [*values]
+    seen = set[str]()
+    for value in found:
+        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} & variables.keys()
+        found += [each for name in sorted(names - seen) for each in variables[name]]
+        seen |= names
+    return found
