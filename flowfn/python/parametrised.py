@@ -23,6 +23,7 @@ from weakref import ReferenceType, ref
 
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
+from flowfn.python.words import words_of
 
 
 class _Annotated(NamedTuple):
@@ -238,12 +239,11 @@ def _parts_of_function(function: FunctionType) -> Iterator[str]:
     yield _in_module(function, function.__qualname__)
     if not _goes_by_its_name(function):
         yield _SHARED
-        code = function.__code__
-        yield from code.co_names
-        yield from (repr(each) for each in code.co_consts if each is not None and type(each) in _ATOMS)
+        yield from words_of(function.__code__)
         held = (cell.cell_contents for cell in function.__closure__ or ())
         yield from (_option(each) for each in held if each is not function)
         yield from map(_option, function.__defaults__ or ())
+        yield from (f"{name}={_option(each)}" for name, each in (function.__kwdefaults__ or {}).items())
 
 
 _ATOMS = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})

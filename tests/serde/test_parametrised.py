@@ -275,6 +275,12 @@ def test_its_name_says_what_it_was_given_and_how(seed: str) -> None:
         *(list[int], typing.List[int], typing.Optional[int], int | None, None, type(None)),  # noqa: UP006, UP045
         *(Literal[Level.LOW], "int", int, Annotated[int, {"b", "a"}], Annotated[int, partial(max, 1)]),
         *(Annotated[int, lambda x: x > 1], Annotated[int, lambda x: x > 2], Annotated[int, [len]]),
+        *(
+            Annotated[int, lambda x: x < 1],
+            Annotated[int, lambda *, x=1: x],
+            Annotated[int, lambda *, x=2: x],
+        ),
+        *(Annotated[int, lambda x: [y + 1 for y in x]], Annotated[int, lambda x: [y + 2 for y in x]]),
     ]
     names = [full_name(Page[each]) for each in given]
     assert len(set(names)) == len(given)
