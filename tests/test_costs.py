@@ -25,6 +25,7 @@ from flowfn import Command, entrypoint, interrupt, task
 from flowfn.engine.records import keeping
 from flowfn.hosts.threads import ThreadHost
 from flowfn.ports import Saver
+from flowfn.serde import DEFAULT
 from graph_compat.graph import START, StateGraph
 from graph_compat.types import Send
 
@@ -302,6 +303,31 @@ def test_a_run_looks_at_code_once_whatever_number_of_tasks_leads_to_it() -> None
         return cost(lambda: flow.invoke(1)).calls
 
     assert calls(220, 20) - calls(20, 20) < 200 * LOOKED_AT
+
+
+class Refused(Exception):
+    """An error with data of its own."""
+
+    def __init__(self, page: Any) -> None:
+        super().__init__("refused")
+        self.page = page
+
+
+def page(links: int) -> dict[str, Any]:
+    """A tree whose nodes know their parent: it leads back to itself on as many ways."""
+    root: dict[str, Any] = {"name": "root", "children": []}
+    root["children"] = [{"name": number, "children": [], "parent": root} for number in range(links)]
+    return root
+
+
+def test_an_error_costs_by_the_size_of_its_data() -> None:
+    """And not by the ways through it, which what leads back to itself has without end."""
+
+    def recorded(links: int) -> Cost:
+        error = Refused(page(links))
+        return cost(lambda: DEFAULT.dumps(error))
+
+    check(recorded, ((10, 20), (90, 100)), Cost(185, 0))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ Rule: recording a failure never fails. An argument or attribute that cannot be s
 its repr, and an exception whose type is not there when it is read becomes a `RecordedError`. Showing one never fails.
 An exception that is another's argument or attribute, such as the `reason` of a `URLError`, is stored without causes
 and traceback: those of a chain lead through the same few exceptions, and would be there once per way.
-One that holds itself in an attribute, or in lists and dicts there, as Django's `ValidationError` does, does so again.
+One that holds itself in an attribute does so again (see `itself`).
 Neither `__init__` nor `__new__` of a class written in Python runs; the C base's do, which is how
 `errno` or `value` come back.
 """
@@ -12,11 +12,12 @@ Neither `__init__` nor `__new__` of a class written in Python runs; the C base's
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from flowfn.errors import RECORDED_AS, RECORDED_TRACEBACK, CorruptDataError, RecordedError, UntrustedTypeError
 from flowfn.python.traceback import of_user_code
-from flowfn.serde import invalid
+from flowfn.serde import invalid, itself
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, mark
 from flowfn.serde.mute import muted, own_class
@@ -30,13 +31,9 @@ _FRAMES = 32
 """Of a traceback, so many at each end are kept."""
 _LONGEST_TEXT = 100_000
 """Characters: what an error says is kept beside its arguments, and of 200 MB of bytes it would be 800 MB more."""
-_DEEPEST = 8
-"""Lists and dicts in each other through which an exception that holds itself is looked for."""
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _NATIVE_ATTRIBUTES = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
 
-Path = list[Any]
-"""Where an exception holds itself: the attribute, and then indexes and keys."""
 Chain = frozenset[int]
 """The ids of the exceptions that one belongs to."""
 Pack = Callable[[Any, Chain], Any]
@@ -47,7 +44,7 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
     """The array of an exception; `whole` is with what it came from."""
     chain = chain | {id(error)}
     shown: dict[int, str] = {}  # what stands for a part that can't be stored, by its id
-    held: list[Path] = []
+    held: list[itself.Path] = []  # the attribute, and the way from there
 
     def part(value: Any) -> Any:
         if type(value) in _SCALARS:
@@ -63,13 +60,13 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
         try:
             return pack(value, chain)
         except Exception:
-            rest, paths = _without(value, error)
-            known = {*shown}
-            stored = part(rest if paths else value)
-            if shown.keys() == known:
+            rest, paths = itself.without(value, error)
+        with suppress(Exception):
+            if paths:
+                stored = pack(rest, chain)
                 held.extend([name, *path] for path in paths)
                 return stored
-            return shown.setdefault(id(value), _safely(repr, value))
+        return shown.setdefault(id(value), _safely(repr, value))
 
     def linked(other: BaseException | None) -> Any:
         if other is None or id(other) in chain or len(chain) >= _LONGEST_CHAIN:
@@ -93,23 +90,6 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
         error.__suppress_context__,
         *([mute, held] if held else [True] if mute else []),
     ]
-
-
-def _without(value: Any, error: BaseException, deepest: int = _DEEPEST) -> tuple[Any, list[Path]]:
-    """A value without an exception that is in it, and where that was; the very value if it is nowhere."""
-    if value is error:
-        return None, [[]]
-    if type(value) not in (list, dict) or not deepest:
-        return value, []
-    items = list(value.items() if type(value) is dict else enumerate(value))
-    found = [(key, *_without(item, error, deepest - 1)) for key, item in items if type(key) in (str, int)]
-    paths = [[key, *path] for key, _, inside in found for path in inside]
-    if not paths:
-        return value, []
-    rest = value.copy()
-    for key, item, _ in found:
-        rest[key] = item
-    return rest, paths
 
 
 def _told(error: BaseException, args: Sequence[Any]) -> BaseException:
@@ -190,23 +170,12 @@ def _build(items: list[Any], names: Names) -> BaseException:
     _, name, text, args, members, attributes, cause, context, suppress, *more = items
     error = _instance(name, text, args, members, names, mute=bool(more and more[0]))
     for path in more[1] if len(more) > 1 else ():
-        _put(error, attributes, path)
+        itself.put(error, attributes, path)
     _dress(error, attributes)
     _set(error, "__cause__", cause)
     _set(error, "__context__", context)
     _set(error, "__suppress_context__", bool(suppress))
     return error
-
-
-def _put(error: BaseException, attributes: Any, path: Path) -> None:
-    """Have an exception hold itself, where it did."""
-    *outer, last = path
-    holder = attributes
-    for key in outer:
-        holder = holder[key]
-    if type(holder) not in (list, dict) or holder[last] is not None:
-        raise CorruptDataError("A stored exception holds itself where there is no place for it")
-    holder[last] = error
 
 
 def _dress(error: BaseException, attributes: Any) -> None:

@@ -248,6 +248,17 @@ def test_an_exception_that_holds_itself_beside_what_cannot_be_stored_is_recorded
     assert _again(error).inner == expected
 
 
+def test_an_exception_in_lists_that_are_in_lists_many_times_is_recorded() -> None:
+    """Recording a failure must not fail, nor take for ever: an attribute with ways beyond number is its repr."""
+    error = Wrapped(None)
+    within: list[Any] = [error]
+    for _ in range(5):
+        within = [within] * 10
+    error.inner = within
+    expected = repr(within)
+    assert _again(error).inner == expected
+
+
 def _even(value: int) -> int:
     if value % 2:
         raise ValueError("odd: {value}")
