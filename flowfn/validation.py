@@ -27,7 +27,7 @@ def validate(value: Any, kind: Any) -> Any:
     """
     if fits(value, kind):
         return value
-    adapter = _adapter(kind) if _hashable(kind) else _new_adapter(kind)
+    adapter = _adapter(kind)
     return value if adapter is None else adapter.validate_python(value)
 
 
@@ -60,14 +60,42 @@ def _hashable(kind: Any) -> bool:
     return True
 
 
-@lru_cache(maxsize=1024)
+class _Absent:
+    """What a type names that isn't there, such as an import for type checkers, or a later cell's of a notebook."""
+
+    def __init__(self, error: NameError) -> None:
+        within = error.__cause__ if isinstance(error.__cause__, NameError) else error
+        self._name = error.name
+        self._places = _places(within.__traceback__)
+
+    def is_there_now(self) -> bool:
+        return any(self._name in place for place in self._places)
+
+
+def _places(traceback: types.TracebackType | None) -> list[Mapping[str, Any]]:
+    """Where a name was looked for that wasn't there."""
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return [] if traceback is None else [traceback.tb_frame.f_globals, traceback.tb_frame.f_locals]
+
+
 def _adapter(kind: Any) -> Any:
+    """A validator for a type, or None where pydantic knows none: also of one that names what isn't there, as long as it
+    isn't. A model like that says itself what it lacks."""
+    if not _hashable(kind):
+        found = _new_adapter(kind)
+    elif isinstance(found := _known_adapter(kind), _Absent) and found.is_there_now():
+        _known_adapter.cache_clear()  # of a name others may be in want, too
+        found = _known_adapter(kind)
+    return None if isinstance(found, _Absent) else found
+
+
+@lru_cache(maxsize=1024)
+def _known_adapter(kind: Any) -> Any:
     return _new_adapter(kind)
 
 
 def _new_adapter(kind: Any) -> Any:
-    """A validator for a type, or None where pydantic knows none: also of one that names what isn't there, such as an
-    import for type checkers. A model like that says itself what it lacks."""
     from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -77,9 +105,24 @@ def _new_adapter(kind: Any) -> Any:
             made = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
         except PydanticUserError:
             made = TypeAdapter(kind)
-    except (PydanticUserError, NameError, TypeError):
+    except NameError as error:
+        return _Absent(error)
+    except (PydanticUserError, TypeError):
         return None
-    return made if made.pydantic_complete or _has_unfinished_model(kind) else None
+    return made if made.pydantic_complete or _has_unfinished_model(kind) else _finished(made)
+
+
+def _finished(adapter: Any) -> Any:
+    """A validator that isn't made yet: it puts that off, or lacks a name."""
+    from pydantic.errors import PydanticUserError
+
+    try:
+        adapter.rebuild()
+    except NameError as error:
+        return _Absent(error)
+    except (PydanticUserError, TypeError):
+        return None
+    return adapter
 
 
 def _has_unfinished_model(kind: Any) -> bool:
@@ -136,7 +179,7 @@ def json_schema(kind: Any) -> dict[str, Any] | None:
         return {"type": _SCHEMAS[kind]}
     from pydantic.errors import PydanticUserError
 
-    adapter = _adapter(kind) if _hashable(kind) else _new_adapter(kind)
+    adapter = _adapter(kind)
     try:
         schema: dict[str, Any] | None = None if adapter is None else adapter.json_schema()
     except PydanticUserError:

@@ -1,6 +1,7 @@
 """Inputs are validated before anything is recorded (section 3)."""
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import (
@@ -17,7 +18,8 @@ from typing import (
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError
+import typing_extensions as te
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.errors import PydanticUserError
 
 from flowfn import InvalidInput, UnknownCheckpoint, UnknownThread
@@ -114,6 +116,17 @@ class Account(BaseModel):
     balance: "Decimal"
 
 
+@dataclass
+class Put:
+    __pydantic_config__ = ConfigDict(defer_build=True)
+    amount: int
+
+
+class Held(TypedDict):
+    __pydantic_config__ = ConfigDict(defer_build=True)  # type: ignore[misc]
+    amount: int
+
+
 def of_function() -> Any:
     class Part(TypedDict):
         amount: int
@@ -192,6 +205,39 @@ def test_a_type_that_names_what_is_not_there_is_not_validated(world: World, kind
 
     back.__annotations__["value"] = kind
     assert world.invoke(world.entrypoint(back), given, thread_id="t") == given
+
+
+@pytest.mark.parametrize("make", [TypedDict, te.TypedDict], ids=["typing", "typing_extensions"])
+def test_a_type_is_validated_once_what_it_names_is_there(
+    world: World, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Section 3: in a notebook a later cell may make it, and not all modules are imported at the first call."""
+
+    async def back(value: Any) -> Any:
+        return value
+
+    back.__annotations__["value"] = list[make("Receipt", {"amount": int, "stamp": "Stamp"})]
+    workflow = world.entrypoint(back)
+    given = [{"amount": "1", "stamp": "2"}]
+    assert world.invoke(workflow, given, thread_id="before") == given
+    monkeypatch.setattr(sys.modules[__name__], "Stamp", int, raising=False)
+    assert world.invoke(workflow, given, thread_id="after") == [{"amount": 1, "stamp": 2}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(Put, Put(1)), (Held, {"amount": 1})], ids=["a dataclass", "a TypedDict"]
+)
+def test_a_type_that_puts_its_validator_off_is_validated(world: World, kind: Any, expected: Any) -> None:
+    """Section 3: pydantic's `defer_build` makes it when it is needed, which is now."""
+
+    async def back(value: Any) -> Any:
+        return value
+
+    back.__annotations__["value"] = kind
+    workflow = world.entrypoint(back)
+    assert world.invoke(workflow, {"amount": "1"}, thread_id="t") == expected
+    with pytest.raises(ValidationError):
+        world.invoke(workflow, {"amount": "no"}, thread_id="bad")
 
 
 def test_a_model_that_names_what_is_not_there_says_so(world: World) -> None:
