@@ -86,7 +86,7 @@ def lowered(
         context_schema=options["context_schema"],
         progress=options["progress"],
         given=shape.given,
-        recorded_call=lambda read: shape.digest(read(START)),
+        recorded_call=lambda read: shape.recorded_call(read(START)),
         updates=lambda checkpoint, updates, where: _amendment(definition, updates),
         inside=inside,
         returned=_returned,

@@ -14,7 +14,7 @@ from flowfn.definition import Definition
 from flowfn.engine.runs.entering import Fresh
 from flowfn.errors import InvalidInput
 from flowfn.identity.digest import exact
-from flowfn.identity.made_with.factories import given_to_factory, given_to_object
+from flowfn.identity.made_with.factories import given_to_factory, given_to_object, is_told
 from flowfn.ports import Begin
 from flowfn.python.cached_property import cached_property
 from flowfn.values import MISSING, Write
@@ -165,6 +165,13 @@ class Shape:
         """What makes two calls the same call."""
         held = self.definition.held
         return exact({**held, **bound} if held else bound).exact.hex() + self._given_before
+
+    def recorded_call(self, bound: Mapping[str, Any]) -> str:
+        """What makes a recorded call the same call, as its arguments are restored now; empty where it may have been
+        called with others besides: of what a partial holds, no more than the digest is kept."""
+        function = self.definition.author_function
+        is_kept = not self.definition.held or (type(function) is MethodType and is_told(function.__self__))
+        return self.digest(bound) if is_kept else ""
 
     def is_of(self, begin: Begin) -> bool:
         """Whether a run of its name is its own: not another object's method's, nor that of what its factory made with

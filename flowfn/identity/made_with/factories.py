@@ -32,7 +32,7 @@ from flowfn.identity.volatile import Window, in_date, in_float
 from flowfn.python.began import BEGAN, age
 from flowfn.values import MISSING
 
-__all__ = ["given_to_factory", "given_to_object"]
+__all__ = ["given_to_factory", "given_to_object", "is_told"]
 
 _MAKING = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__setstate__")
 """The methods that make an object."""
@@ -115,6 +115,15 @@ def given_to_object(value: Any) -> dict[str, Any]:
     told = {name: _told(attributes[name], states) for name in sorted(attributes.keys() - states)}
     parts = {f".{name}": part for name, part in told.items() if part is not MISSING}
     return {"class": qualified_name(cls), **parts, **_of_class(cls, class_made_with(cls).members)}
+
+
+def is_told(value: Any) -> bool:
+    """Whether that tells all that the object has."""
+    if isinstance(value, type) or is_constant(value):
+        return True
+    cls: Any = type(value)
+    attributes = attributes_of(value)
+    return _states_of(cls).isdisjoint(attributes) and all(map(_tells, attributes.values()))
 
 
 def _told(part: Any, assigned: frozenset[str]) -> Any:
