@@ -32,7 +32,7 @@ from flowfn.invocation import (
     run_blocking,
 )
 from flowfn.logs import logger
-from flowfn.ports import Lease, Saver
+from flowfn.ports import Lease
 from flowfn.pregel.view import View
 from flowfn.rendering import quoted
 
@@ -118,7 +118,8 @@ class Calls:
             else:
                 lease = await leased(saver, hosts.own, lambda: saver.adopt(workflow, call))
             if lease is None:
-                recorded = await self._recorded_as(given, saver, hosts)
+                function = self.definition.author_function
+                recorded = await recorded_as(self.setup, saver, hosts.own, given, function)
                 if recorded is not None:
                     lease = await leased(saver, hosts.own, lambda: saver.adopt(workflow, recorded))
             if lease is None:
@@ -129,10 +130,6 @@ class Calls:
             if lease is not None:
                 await give_back(saver, hosts.own, lease)
             raise
-
-    async def _recorded_as(self, given: Fresh, saver: Saver, hosts: Hosts) -> str | None:
-        """What this very call was recorded as, if it went by another digest before a class was edited."""
-        return await recorded_as(self.setup, saver, hosts.own, given, self.definition)
 
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """A run of it as a call of the run around."""

@@ -1,12 +1,18 @@
 """Whose unfinished run a call goes on with where a class may have been edited: its own, and no other one's (G2)."""
 
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import MethodType
 from typing import Any
 
 import pytest
+
+from checkpointers import MemorySaver
+from flowfn import entrypoint
+from flowfn.errors import DatabaseLocked
+from flowfn.ports import ThreadRow
 
 from ..worlds import World
 
@@ -85,3 +91,79 @@ def test_a_call_on_a_thread_leaves_the_run_of_another_partial(world: World, give
     with pytest.raises(ConnectionError):
         world.call(of("acme").thread("t"), given)
     assert world.call(of("globex").thread("t"), given) == "globex"
+
+
+class Pickling:
+    """A serializer of somebody's own, which raises what it likes."""
+
+    def dumps(self, value: Any) -> bytes:
+        return pickle.dumps(value)
+
+    def loads(self, data: bytes) -> Any:
+        if b"gone" in data:
+            raise AttributeError("its class is gone")
+        return pickle.loads(data)
+
+
+class Looked(MemorySaver):
+    """Counts how often it is asked for all threads, and may be locked meanwhile."""
+
+    looks = 0
+    is_locked = False
+
+    def threads(self, **wanted: Any) -> Iterator[ThreadRow]:
+        self.looks += 1
+        return super().threads(**wanted)
+
+    def history(self, *args: Any, **wanted: Any) -> Any:
+        if self.is_locked:
+            raise DatabaseLocked("somebody else writes")
+        return super().history(*args, **wanted)
+
+
+def unfinished(saver: MemorySaver) -> Any:
+    """A workflow that left a run unfinished, and was decorated anew since."""
+
+    @entrypoint(checkpointer=saver, name="wf")
+    def before(given: Any) -> Any:
+        raise ConnectionError("lost")
+
+    @entrypoint(checkpointer=saver, name="wf")
+    def wf(given: Any) -> Any:
+        return given
+
+    with pytest.raises(ConnectionError):
+        before({"gone": Order(1)})
+    return wf
+
+
+def test_a_run_that_cannot_be_read_is_no_hindrance_to_another() -> None:
+    """Whatever a serializer of somebody's own raises."""
+    wf = unfinished(MemorySaver(serde=Pickling()))
+    assert wf(Order(2)) == Order(2)
+
+
+def test_a_run_that_could_not_be_looked_at_is() -> None:
+    """G1: it may be the very call, and what is recorded of it would run again."""
+    saver = Looked()
+    wf = unfinished(saver)
+    saver.is_locked = True
+    with pytest.raises(DatabaseLocked):
+        wf(Order(2))
+    saver.is_locked = False
+    assert wf(Order(2)) == Order(2)
+
+
+def test_what_is_unfinished_is_looked_through_once_for_all_that_a_factory_makes_of_the_same() -> None:
+    """A workflow that is made anew for each request doesn't cost by the questions that are open."""
+    saver = Looked()
+
+    def pipeline(tenant: str) -> Any:
+        @entrypoint(checkpointer=saver)
+        def wf(order: Order) -> str:
+            return tenant
+
+        return wf
+
+    assert [pipeline("acme")(Order(number)) for number in range(3)] == ["acme"] * 3
+    assert saver.looks == 1

@@ -429,3 +429,55 @@ def test_a_workflow_that_is_called_with_such_an_object_goes_on(versions: Version
     assert shop.flow(shop.Order(True, b=1)) == 2
     assert shop.flow(shop.Order(True)) == 1
     assert [row.status for row in versions.saver.threads()] == ["done", "done"]
+
+
+MADE = {
+    "factory": """
+def made(name):
+    @entrypoint(checkpointer=saver)
+    def flow(order):
+        return shipped(name, order)
+    return flow
+""",
+    "method": """
+class Shop:
+    def __init__(self, name):
+        self.name = name
+    @entrypoint(checkpointer=saver)
+    def flow(self, order):
+        return shipped(self.name, order)
+
+def made(name):
+    return Shop(name).flow
+""",
+}
+
+SHIPPING = """
+@task
+def ship(order):
+    ran.append(name_of[0])
+    return ran[-1]
+
+def shipped(name, order):
+    name_of[:] = [name]
+    found = ship(order).result()
+    if name == "acme" and not died:
+        died.append(name)
+        raise ConnectionError("killed here")
+    return found
+
+flow = entrypoint(made)
+"""
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+def test_so_does_one_that_a_factory_made_or_a_method(versions: Versions, made: str) -> None:
+    """G1, G2: with its own unfinished run, whatever else of its name was called before."""
+    order, names = "@dataclass\nclass Order:\n    a: int\n", {"name_of": [], "died": []}
+    versions.flow(order, "", made + SHIPPING, **names)
+    with pytest.raises(ConnectionError):
+        sys.modules["shop"].made("acme")(sys.modules["shop"].Order(1))
+    versions.flow(order + "    b: int = 0\n", "", made + SHIPPING, **names)
+    shop = sys.modules["shop"]
+    assert [shop.made(name)(shop.Order(1)) for name in ("globex", "acme")] == ["globex", "acme"]
+    assert versions.ran == ["acme", "globex"]
