@@ -12,6 +12,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from types import FrameType
 from typing import Annotated, Any, TypedDict
@@ -24,6 +25,7 @@ from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
 from flowfn import Command, entrypoint, interrupt, task
 from flowfn.engine.records import keeping
 from flowfn.hosts.threads import ThreadHost
+from flowfn.identity.digest import exact
 from flowfn.ports import Saver
 from flowfn.serde import DEFAULT
 from graph_compat.graph import START, StateGraph
@@ -328,6 +330,21 @@ def test_an_error_costs_by_the_size_of_its_data() -> None:
         return cost(lambda: DEFAULT.dumps(error))
 
     check(recorded, ((10, 20), (90, 100)), Cost(185, 0))
+
+
+E = Enum("E", "A B C D E F G H")
+"""A short name: what a call keeps of its arguments is short."""
+
+
+def test_a_member_of_an_enum_costs_little_more_than_its_name() -> None:
+    """What its value was is told with each call, and found out once."""
+
+    def told(size: int) -> Cost:
+        arguments = {"members": [*E][:size]}
+        return cost(lambda: exact(arguments))
+
+    exact({"members": [*E]})
+    check(told, ((2, 4), (6, 8)), Cost(23, 0))
 
 
 @pytest.fixture

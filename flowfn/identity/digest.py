@@ -9,7 +9,7 @@ exact digests differ in nothing but those leaves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -140,7 +140,7 @@ def _walked(arguments: Mapping[str, Any], window: Window | None) -> Digest:
     """The digest of arguments of any kind. Of plain ones it is the same as that of their packed bytes."""
     walk = Walk()
     packed = pack(walk.mapping(arguments))
-    found, form = hashed(packed), _kept(arguments, packed)
+    found, form = hashed(packed), _kept(arguments, packed, walk)
     if window is None or not walk.suspect or walk.size > _MAX_ITEMS:
         return Digest(found, None, (), walk.weak, form)
     masked, leaves = masked_form(arguments, window)
@@ -154,13 +154,13 @@ def masked_form(arguments: Mapping[str, Any], window: Window) -> tuple[bytes, li
     return form, masked.leaves
 
 
-def _kept(arguments: Mapping[str, Any], packed: bytes) -> bytes | None:
-    """What is kept of arguments with a call, by their form."""
+def _kept(arguments: Mapping[str, Any], packed: bytes, walk: Walk) -> bytes | None:
+    """What is kept of arguments with a call, by their form and the walk that gave it."""
     if len(packed) > _KEPT:
         return None
     if packed.find(MEMBER) < 0:
         return packed
-    with_values = pack(_WalkWithValues().mapping(arguments))
+    with_values = pack(_WalkWithValues(walk.enums).mapping(arguments))
     return with_values if len(with_values) <= _KEPT else packed
 
 
@@ -175,8 +175,20 @@ class _WalkWithValues(Walk):
 
 def value_of_member(value: Any) -> list[bytes]:
     """A digest of the value of an enum's member; none of one that only its type is known of."""
+    if type(value) in _LASTING:
+        return [_of_lasting(value)]
     found = exact({"": value})
     return [] if found.weak else [found.exact]
+
+
+_LASTING = (str, int, bool, bytes, type(None))
+"""Values that are the same if they are equal and of one type, and stay so."""
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _of_lasting(value: Any) -> bytes:
+    """Kept, as the same few members are arguments again and again."""
+    return exact({"": value}).exact
 
 
 class _MaskedWalk(Walk):

@@ -65,9 +65,11 @@ class Walk:
     volatile, as far as a glance tells. `size`: how many items the containers hold together.
     """
 
-    __slots__ = ("_active", "_cuts", "_met", "size", "suspect", "weak")
+    __slots__ = ("_active", "_cuts", "_met", "enums", "size", "suspect", "weak")
 
-    def __init__(self) -> None:
+    def __init__(self, enums: dict[type, str] | None = None) -> None:
+        self.enums: dict[type, str] = {} if enums is None else enums
+        """What enumerations are called whose members it has met; another walk through the same values is given it."""
         self.weak = ""
         self.suspect = False
         self.size = 0
@@ -142,6 +144,13 @@ class Walk:
         """The form of a text that a glance could not clear."""
         self.suspect = True
         return text_form(value)
+
+    def enum(self, cls: type) -> str:
+        """What an enumeration is called."""
+        found = self.enums.get(cls)
+        if found is None:
+            found = self.enums[cls] = qualified_name(cls)
+        return found
 
     def beside(self, member: Any) -> list[bytes]:
         """What is told of an enum's member beside its name, by which alone it counts."""

@@ -39,7 +39,7 @@ __all__ = [
 
 def enum_form(walk: Walk, value: Any) -> Any:
     """A member of an enumeration, by its name."""
-    return tagged("enum", qualified_name(type(value)), value.name or str(value.value), *walk.beside(value))
+    return tagged("enum", walk.enum(type(value)), value.name or str(value.value), *walk.beside(value))
 
 
 def path_form(walk: Walk, value: PurePath) -> Any:
