@@ -1,117 +1,230 @@
 """Which arguments are the same but for what a class has got since: fields, names of an enum's members, or another name.
 
-Rule: a field that is added with a default has that default in all that was made before. So two arguments are the same
-if they are once all fields that are at their class's default are left out. Only a constant counts as a default, or an
-empty container: what another factory makes may be anew each time. Of an object without fields, what it was given counts
-(see `made_with.given`), and the defaults of those parameters. A member of an enum that has a name besides its own
+Rule: a field that is added with a default has that default in all that was made before (see `defaults`). So two
+arguments are the same if they are once all fields that are at their class's default are left out, wherever in the
+arguments the objects are. Of an object without fields, what it was given counts (see `made_with.given`), and the
+defaults of those parameters. A member of an enum that has a name besides its own
 has it as an alias, so that each of its names is the same member, as long as its value is what it was under the other
 one: a name that now means another member than it did is no other name of that. A class that had another name, as the
 program says (`flowfn.serde.allow(Order, as_="app:Order")`), is the same under both. It is told from the forms alone
-(see `differences`) and from the classes that are loaded.
+(see `forms.notation`) and from the classes that are loaded.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import MISSING, fields
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import EnumMeta, Flag
 from functools import reduce
 from operator import or_
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.code.classes import declares_fields
-from flowfn.identity.differences import Member, Opaque, Record, decoded
-from flowfn.identity.digest import MEMBER, exact, value_of_member
-from flowfn.identity.made_with.given import given_by_default
+import ormsgpack
+
+from flowfn.identity.defaults import defaults_of
+from flowfn.identity.digest import exact, value_of_member
 from flowfn.identity.names import named, qualified_name
 from flowfn.python.moved import had_name
 
 __all__ = ["without_defaults"]
 
-_RECORD = b"\xa6record"
-"""How the form of an object that declares its fields is tagged."""
+_OF_CLASSES = re.compile(
+    rb"\xa6(?:record|object|method)|\xa4(?:enum|name)|\xa5(?:error|class)|\xa7reduced|\xa8subclass"
+)
+"""How forms are tagged that name a class."""
 
-_OBJECT = b"\xa6object"
-"""How the form of one is tagged that counts by its type, and by what it was given."""
-
-_EMPTY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
-"""Factories that make an equal value each time."""
+Left = Hashable
+"""What is left of a value: two are equal if the values are the same."""
 
 
-def without_defaults(form: bytes | None) -> Hashable | None:
+class _Form:
+    """A form that msgpack has no word for."""
+
+    __slots__ = ("parts", "tag")
+
+    def __init__(self, tag: str, parts: list[Any]) -> None:
+        self.tag = tag
+        self.parts = parts
+
+
+def _read(form: bytes) -> Any:
+    return ormsgpack.unpackb(form, ext_hook=_extension)
+
+
+def _extension(code: int, data: bytes) -> Any:
+    parts = _read(data)
+    return tuple(parts) if code == 2 else _Form(parts[0], parts[1:])
+
+
+def without_defaults(form: bytes | None) -> Left | None:
     """Arguments by all that isn't at its default, and classes and members of enums by one name each; None if there is
     nothing in them that classes say this of, or they weren't kept."""
-    if form is None or all(form.find(tag) < 0 for tag in (_RECORD, _OBJECT, MEMBER)):
+    if form is None or not _OF_CLASSES.search(form):
         return None
-    arguments = decoded(form)
-    return _left({name: value for name, value in arguments.items() if not _is_by_default(name, arguments)})
+    arguments = _read(form)
+    return _items((name, *_argument(name, arguments)) for name in arguments)
 
 
-def _is_by_default(name: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether it is what another argument, an object, was given, and what that would have without."""
-    argument, _, attribute = name.partition(".")
-    value = arguments.get(argument) if attribute else None
-    if not isinstance(value, Opaque) or value.form.find(_OBJECT) != 1:
-        return False
-    return _defaults(_present(decoded(value.form)[1])).get(attribute) == _left(arguments[name])
+def _argument(name: str, arguments: Mapping[str, Any]) -> tuple[Left, Left]:
+    """What is left of an argument, and of what another argument, an object, was given, which is one more; and what that
+    object would have without."""
+    value, (argument, _, attribute) = arguments[name], name.partition(".")
+    holder = arguments.get(argument) if attribute else None
+    if not isinstance(holder, _Form) or holder.tag != "object":
+        return _left(value), _NONE
+    return _given(value), _defaults(_present(holder.parts[0])).get(attribute, _NONE)
 
 
-def _left(value: Any) -> Hashable:
-    if isinstance(value, Record):
-        own = _present(value.name)
-        defaults = _defaults(own)
-        left = ((name, _left(item)) for name, item in sorted(value.fields.items()))
-        return own, tuple((name, item) for name, item in left if defaults.get(name) != item)
+def _left(value: Any) -> Left:
+    if isinstance(value, _Form):
+        return (value.tag, *_left_of(value))
     if isinstance(value, dict):
-        return type(value).__name__, tuple((key, _left(item)) for key, item in sorted(value.items()))
+        return "dict", _items((key, _left(item), _NONE) for key, item in value.items())
     if isinstance(value, list | tuple):
         return type(value).__name__, tuple(map(_left, value))
-    if isinstance(value, Member):
-        return _present(value.enum), _name_now(value)
-    return type(value).__name__, _opaque(value.form) if isinstance(value, Opaque) else repr(value)
+    return type(value).__name__, repr(value)
 
 
-def _opaque(form: bytes) -> Hashable:
-    """The form of a value; of an object but for what it was given by default."""
-    if form.find(_OBJECT) != 1:
-        return form
-    _, name, *given = decoded(form)
-    return _present(name), *(_left(Record(name, each)) for each in given)
+def _left_of(form: _Form) -> tuple[Left, ...]:
+    kind: Callable[..., tuple[Left, ...]] = _KINDS.get(form.tag, _any)
+    try:
+        return kind(*form.parts)
+    except (TypeError, ValueError):  # of another version of flowfn: it only has to be told from others
+        return _any(*form.parts)
 
 
-def _name_now(member: Member) -> str:
+def _items(items: Iterable[tuple[str, Left, Left]]) -> Left:
+    """By name what is left, but for what is at its default, which is the third of each."""
+    return tuple(sorted(((name, item) for name, item, default in items if item != default), key=_name))
+
+
+def _name(item: tuple[str, Left]) -> str:
+    return item[0]
+
+
+_NONE = object()
+"""The default of what has none."""
+
+
+# -- what is left of forms of a kind ---------------------------------------------------------------
+
+
+def _any(*parts: Any) -> tuple[Left, ...]:
+    return tuple(map(_left, parts))
+
+
+def _record(name: str, fields: Mapping[str, Any]) -> tuple[Left, ...]:
+    own = _present(name)
+    return own, _but_for_defaults(own, {field: _left(item) for field, item in fields.items()})
+
+
+def _object(name: str, given: Mapping[str, Any] = {}) -> tuple[Left, ...]:
+    own = _present(name)
+    return own, _but_for_defaults(own, {attribute: _given(item) for attribute, item in given.items()})
+
+
+def _subclass(name: str, value: Any, more: Mapping[str, Any] = {}) -> tuple[Left, ...]:
+    """A list or a text that is of a class that extends those, and may have attributes."""
+    return _left(value), *_record(name, more)
+
+
+def _of_a_class(name: str, *parts: Any) -> tuple[Left, ...]:
+    """A class, or what is told by one's name and by other things."""
+    return _present(name), *map(_left, parts)
+
+
+def _method(function: Any, owner: Any) -> tuple[Left, ...]:
+    return _present(function) if isinstance(function, str) else _left(function), _left(owner)
+
+
+def _enum(name: str, member: str, value: bytes = b"") -> tuple[Left, ...]:
+    own = _present(name)
+    return own, _name_now(own, member, value)
+
+
+def _elements(*packed: bytes) -> tuple[Left, ...]:
+    return tuple(sorted((_left(_read(each)) for each in packed), key=repr))
+
+
+def _map(*packed: bytes) -> tuple[Left, ...]:
+    read = [_left(_read(each)) for each in packed]
+    return tuple(sorted(zip(read[::2], read[1::2], strict=True), key=repr))
+
+
+_KINDS: dict[str, Callable[..., tuple[Left, ...]]] = {
+    "record": _record,
+    "object": _object,
+    "subclass": _subclass,
+    "name": _of_a_class,
+    "class": _of_a_class,
+    "held": _of_a_class,
+    "error": _of_a_class,
+    "reduced": _of_a_class,
+    "method": _method,
+    "enum": _enum,
+    "set": _elements,
+    "frozenset": _elements,
+    "map": _map,
+}
+"""By their tags; of others all parts count."""
+
+
+def _given(value: Any) -> Left:
+    """What an object was given; another object, whose class declares its fields, is told by the class's name and those
+    (see `made_with.captured`)."""
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, fields),) = value.items()
+        own = _present(name)
+        cls = _class(own)
+        if isinstance(fields, dict) and cls is not None:
+            return "given", own, _but_for_defaults(own, {each: _given(item) for each, item in fields.items()})
+    return _left(value)
+
+
+def _but_for_defaults(cls: str, fields: Mapping[str, Left]) -> Left:
+    defaults = _defaults(cls)
+    return _items((name, item, defaults.get(name, _NONE)) for name, item in fields.items())
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+def _name_now(enum: str, member: str, value: bytes) -> str:
     """The name that its class gives an enum's member now, if the one that it had leads to a member of its value."""
-    cls = _class(_present(member.enum))
+    cls = _class(enum)
     known: Mapping[str, Any] = cls.__members__ if isinstance(cls, EnumMeta) else {}
-    parts = member.name.split("|") if issubclass(cls or object, Flag) else [member.name]
+    parts = member.split("|") if issubclass(cls or object, Flag) else [member]
     if not all(part in known for part in parts):
-        return member.name
+        return member
     name = "|".join(known[part].name for part in parts)
-    value = reduce(or_, (known[part]._value_ for part in parts))
-    return name if name == member.name or value_of_member(value) == [member.value] else member.name
+    present = reduce(or_, (known[part]._value_ for part in parts))
+    return name if name == member or value_of_member(present) == [value] else member
 
 
 def _present(name: str) -> str:
-    """What a class is called now that went by that name."""
-    moved = had_name(name)
-    return name if moved is None else qualified_name(moved)
+    """What a class is called now that went by that name, or what is in it."""
+    parts = name.split(".")
+    for end in range(len(parts), 1, -1):
+        moved = had_name(".".join(parts[:end]))
+        if moved is not None:
+            return ".".join([qualified_name(moved), *parts[end:]])
+    return name
 
 
-def _defaults(name: str) -> Mapping[str, Hashable]:
+def _defaults(name: str) -> Mapping[str, Left]:
     """The defaults of a class's fields, as they are compared; none of a class that its name doesn't lead to."""
     cls = _class(name)
     if cls is None:
         return {}
     found = _known.get(cls)
     if found is None:
-        forms = ((field, exact({"": default}).form) for field, default in _declared(cls))
-        found = _known[cls] = {field: _left(decoded(form)[""]) for field, form in forms if form is not None}
+        forms = ((field, exact({"": default}).form) for field, default in defaults_of(cls))
+        found = _known[cls] = {field: _left(_read(form)[""]) for field, form in forms if form is not None}
     return found
 
 
-_known: WeakKeyDictionary[type, Mapping[str, Hashable]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[type, Mapping[str, Left]] = WeakKeyDictionary()
 
 
 def _class(name: str) -> type | None:
@@ -121,44 +234,3 @@ def _class(name: str) -> type | None:
         if isinstance(found, type):
             return found
     return None
-
-
-def _declared(cls: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a class that have a default, and it: a dataclass, a model of pydantic's, attrs, a struct or a named
-    tuple; of another one what its instances are given."""
-    if not declares_fields(cls):
-        yield from given_by_default(cls)
-    nothing: tuple[Any, ...] = (
-        MISSING,
-        getattr(sys.modules.get("pydantic_core"), "PydanticUndefined", MISSING),
-        getattr(sys.modules.get("msgspec"), "NODEFAULT", MISSING),
-    )
-    if hasattr(cls, "__attrs_attrs__"):
-        from attrs import NOTHING
-
-        nothing = (*nothing, NOTHING)
-    for name, default, factory in _fields(cls):
-        if factory in _EMPTY:
-            yield name, factory()
-        elif factory in (None, MISSING) and not any(default is each for each in nothing):
-            yield name, default
-
-
-def _fields(cls: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Of each field the name, the default and the factory."""
-    for name, field in (getattr(cls, "__pydantic_fields__", None) or {}).items():
-        yield name, field.default, field.default_factory
-    for name, private in (getattr(cls, "__private_attributes__", None) or {}).items():
-        yield name, private.default, private.default_factory
-    if "__pydantic_fields__" not in vars(cls) and hasattr(cls, "__dataclass_fields__"):
-        yield from ((field.name, field.default, field.default_factory) for field in fields(cls))
-    for field in getattr(cls, "__attrs_attrs__", ()):
-        factory = getattr(field.default, "factory", None)
-        yield field.name, field.default, factory
-    yield from ((name, default, None) for name, default in getattr(cls, "_field_defaults", {}).items())
-    of_struct = (
-        getattr(cls, "__struct_fields__", ()),
-        getattr(cls, "__struct_defaults__", ()),
-    )  # the last ones' alone
-    for name, default in zip(*map(reversed, of_struct), strict=False):
-        yield name, default, getattr(default, "factory", None)

@@ -130,6 +130,58 @@ def test_wherever_the_object_is(versions: Versions, field: str, call: str) -> No
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        "{Order(1), Order(2)}",
+        "frozenset([Order(1)])",
+        "{Order(1): 'first'}",
+        "{(Order(1), 2): 'first'}",
+        "collections.deque([Order(1)])",
+        "collections.OrderedDict(first=Order(1))",
+        "types.SimpleNamespace(first=Order(1))",
+        "ValueError(Order(1))",
+        "functools.partial(print, Order(1))",
+        "Order(1).__repr__",
+        "Equal(Order(1))",
+        "Texts([Order(1)])",
+    ],
+)
+def test_whatever_the_object_is_in(versions: Versions, value: str) -> None:
+    """G1, section 4: a recorded call is the same, wherever in its arguments such an object is."""
+    order, call = KINDS["frozen dataclass"], f"charge({value}).result()"
+    versions.resumed(AROUND + order, f"{AROUND}{order}    b: int = 0\n", call)
+    assert versions.ran.count("charge") == 2
+
+
+@pytest.mark.parametrize("then", ["Order(1)", "Order(1, 5)"])
+@pytest.mark.parametrize("value", ["Around({})", "[Around({})]", "[Around(Around({}))]"])
+def test_an_object_may_have_been_given_it(versions: Versions, value: str, then: str) -> None:
+    """G1, G2: it is the same as long as what it was given is, a field that is new there aside."""
+    order = KINDS["dataclass"]
+    calls = [f"charge({value.format(each)}).result()" for each in ("Order(1)", then)]
+    versions.resumed(AROUND + order, f"{AROUND}{order}    b: int = 0\n", *calls)
+    assert versions.ran.count("charge") == (2 if then == "Order(1)" else 4)
+
+
+@pytest.mark.parametrize(
+    ("value", "then"),
+    [
+        ("{Order(1)}", "{Order(1, 5)}"),
+        ("{Order(1): 1}", "{Order(1): 2}"),
+        ("Equal(Order(1))", "Equal(Order(2))"),
+        ("[Order(1), {(1, 'x' * 60 + 'a'): 1}]", "[Order(1), {(1, 'x' * 60 + 'b'): 1}]"),
+        ("[Order(1), Texts([1], value=3)]", "[Order(1), Texts([2], value=3)]"),
+    ],
+)
+def test_whatever_else_differs_there_makes_another_call(versions: Versions, value: str, then: str) -> None:
+    """G2, rule 4: however long the keys are, and whatever the attributes of a list are called."""
+    order = KINDS["frozen dataclass"]
+    calls = [f"charge({each}).result()" for each in (value, then)]
+    versions.resumed(AROUND + order, f"{AROUND}{order}    b: int = 0\n", *calls)
+    assert versions.ran.count("charge") == 4
+
+
+@pytest.mark.parametrize(
     ("field", "then"),
     [
         ("b: int = 0", "charge(Order(1, 5)).result()"),
@@ -145,6 +197,22 @@ def test_anything_else_is_another_call(versions: Versions, field: str, then: str
     versions.resumed(order, order + f"    {field}\n", "charge(Order(1)).result()", then)
     assert versions.ran.count("charge") == 4
 
+
+AROUND = """
+import collections, functools, types
+
+class Around:
+    def __init__(self, order): self.order = order
+
+class Equal:
+    def __init__(self, order): self.order = order
+    def __eq__(self, other): return self.order == other.order
+
+class Texts(list):
+    def __init__(self, items, **more):
+        super().__init__(items)
+        vars(self).update(more)
+"""
 
 CLIENT = """
 class Client:
@@ -350,6 +418,28 @@ def test_a_class_that_was_renamed_makes_no_other_call(
     )
     assert versions.ran == ["load", "charge"] * 2
     assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("class {}(str): pass", "Order('a')"),
+        ("class {}(dict): pass", "Order(a=1)"),
+        ("class {}(Exception): pass", "Order('a')"),
+        ("@attrs.frozen\nclass {}:\n    a: int", "{Order(1)}"),
+        ("@attrs.frozen\nclass {}:\n    a: int", "{Order(1): 2}"),
+        ("@attrs.frozen\nclass {}:\n    a: int", "Order"),
+        ("@attrs.frozen\nclass {}:\n    a: int\n    def pay(self): pass", "Order(1).pay"),
+        ("class {}:\n    def __eq__(self, other): return True", "Order()"),
+    ],
+    ids=["a text", "a mapping", "an error", "in a set", "a key", "itself", "a method", "with equality"],
+)
+def test_nor_does_one_of_another_kind(versions: Versions, kind: str, value: str) -> None:
+    """Whatever the object that is of the class, and the class itself."""
+    allowed = "\nfrom flowfn.serde import allow\nallow(Packet, as_='shop:Parcel')\n"
+    before, after = (f"{kind.format(name)}\nOrder = {name}\n" for name in ("Parcel", "Packet"))
+    versions.resumed(before, after + allowed, f"charge({value}).result()")
+    assert versions.ran == ["charge"] * 2
 
 
 SHOP = """
