@@ -1,7 +1,8 @@
 """`typing.TypedDict`, which pydantic reads from Python 3.12 on; below, it takes that of typing_extensions only.
 
 Rule: what is made again has the keys of the one that it stands for, and what those are annotated with. A dataclass that
-has one in its fields is validated by them, and makes instances of itself.
+has one in its fields is validated by them and by its own validators, and makes instances of itself; a generic one with
+its types given, or a named tuple, isn't.
 """
 
 from __future__ import annotations
@@ -99,9 +100,9 @@ def _dataclass(kind: Any, made: dict[Any, Any]) -> Any:
         return kind
     from pydantic import GetPydanticSchema
 
-    shown: Any = type(
-        kind.__name__, (), {name: getattr(kind, name) for name in _SHOWN if hasattr(kind, name)}
-    )
+    told = {name: getattr(kind, name) for name in _SHOWN if hasattr(kind, name)}
+    shown: Any = _Shown(kind.__name__, (), {**_validators(kind), **told})
+    shown.stands_for = kind
     made[kind] = typing.Annotated[Any, GetPydanticSchema(partial(_schema_of, kind, shown))]
     shown.__annotations__ = {name: _readable(hint, made) for name, hint in hints.items()}
     shown.__dataclass_fields__ = {name: copy(field) for name, field in kind.__dataclass_fields__.items()}
@@ -110,10 +111,30 @@ def _dataclass(kind: Any, made: dict[Any, Any]) -> Any:
     return made[kind]
 
 
+class _Shown(type):
+    """The class of what pydantic is shown: a validator that is a class method finds there what its class has."""
+
+    stands_for: Any
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(cls.stands_for, name)
+
+
+def _validators(kind: Any) -> dict[str, Any]:
+    """What pydantic's decorators made of functions in a class or in one that it extends."""
+    members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
+    return {name: member for name, member in members.items() if hasattr(member, "decorator_info")}
+
+
 def _schema_of(kind: Any, shown: Any, _: Any, handler: Any) -> Any:
     found = handler.generate_schema(shown)
     with suppress(LookupError):  # inside itself, where it is under way
-        handler.resolve_ref_schema(found).update(cls=kind, slots=hasattr(kind, "__slots__"))
+        made = handler.resolve_ref_schema(found)
+        while made["type"] != "dataclass":  # a validator of the whole is around it
+            made = handler.resolve_ref_schema(made["schema"])
+        made.update(cls=kind, slots=hasattr(kind, "__slots__"))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    ClassVar,
     Generic,
     Literal,
     NamedTuple,
@@ -19,7 +20,7 @@ from uuid import UUID
 
 import pytest
 import typing_extensions as te
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.errors import PydanticUserError
 
 from flowfn import InvalidInput, UnknownCheckpoint, UnknownThread
@@ -88,6 +89,39 @@ class Bill:
 @dataclass(frozen=True, slots=True)
 class Closed:
     line: Line
+
+
+@dataclass
+class Rated:
+    line: Line
+    rate: int = 1
+    most: ClassVar[int] = 9
+
+    @field_validator("rate")
+    @classmethod
+    def is_allowed(cls, rate: int) -> int:
+        if rate > cls.most:
+            raise ValueError("too much")
+        return rate
+
+
+@dataclass
+class Taxed(Rated):
+    tax: int = 0
+    most: ClassVar[int] = 5
+
+    @model_validator(mode="after")
+    def with_tax(self) -> "Taxed":
+        self.tax += self.rate
+        return self
+
+
+async def rated(rated: Rated) -> Any:
+    return rated
+
+
+async def taxed(taxed: Taxed) -> Any:
+    return taxed
 
 
 async def generic(pair: Pair[int]) -> Any:
@@ -354,6 +388,17 @@ def test_a_typed_dict_may_be_generic_or_in_a_dataclass(world: World) -> None:
     bill = Bill({"amount": 1}, [Bill({"amount": 1})])
     assert world.invoke(wf, {"bill": {"line": line, "parts": [{"line": line}]}}) == bill
     assert world.invoke(wf, {"bill": None, "closed": {"line": line}}) == Closed({"amount": 1})
+
+
+def test_a_dataclass_with_a_typed_dict_is_validated_by_its_own_validators(world: World) -> None:
+    """On every Python: of its fields and of the whole, its own ones and those of what it extends."""
+    given, line = {"line": {"amount": "1"}, "rate": "5"}, Line(amount=1)
+    assert world.invoke(world.entrypoint(rated), given) == Rated(line, 5)
+    assert world.invoke(world.entrypoint(taxed), given) == Taxed(line, 5, 5)
+    for wf, rate in ((rated, 10), (taxed, 6)):
+        with pytest.raises(ValidationError, match="too much"):
+            world.invoke(world.entrypoint(wf), {**given, "rate": rate}, thread_id="t")
+    assert world.saver.thread("t") is None
 
 
 def test_values_that_fit_are_passed_as_they_are(world: World) -> None:
