@@ -6,7 +6,7 @@ stores the messages once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from graph_compat.constants import END, START
 from graph_compat.graph.action import immediate
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.prebuilt.agent_nodes import value_of
-from graph_compat.prebuilt.chat import calls_of, last_of_model, open_calls_in, role_of
+from graph_compat.prebuilt.chat import calls_of, field_of, last_of_model, open_calls_in, role_of
 from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
 
 
@@ -46,13 +46,22 @@ class Routes:
         return [Send("tools", {"__type": CALL_WITH_CONTEXT, "tool_call": call}) for call in open_calls]
 
     def after_tools(self, state: Any) -> str:
-        """To the end if one of the last calls is to be returned as it is; else from the top.
+        """To the end if one of the last calls is to be returned as it is, and nobody has said anything since, not even
+        a tool beside its answer; else from the top."""
+        messages = value_of(state, "messages")
+        return self.start if self.direct.isdisjoint(_called_last(messages)) else END
 
-        With v2 each call decides by itself, and sees no other call's answer: so the calls count, not the answers.
-        """
-        source = last_of_model(value_of(state, "messages"))
-        calls = () if source is None else calls_of(source)
-        return END if any(call["name"] in self.direct for call in calls) else self.start
+
+def _called_last(messages: Sequence[Any]) -> Iterator[str]:
+    """The tools whose answers come last, and those that the model's message right before these calls.
+
+    With v2 each call decides by itself, and sees no other call's answer.
+    """
+    for message in reversed(messages):
+        if role_of(message) != "tool":
+            yield from (call["name"] for call in calls_of(message))
+            return
+        yield field_of(message, "name")
 
 
 def connect(builder: Any, routes: Routes) -> None:

@@ -422,6 +422,47 @@ async def tools_return_directly(t):
         await _talk(t, limited, {"messages": [("user", "x")]}, {"recursion_limit": 3})
 
 
+async def something_is_said_after_a_direct_answer(t):
+    """It is the last word while nothing but answers of tools follows."""
+
+    def tool_that_says(name, *, direct, first):
+        @tool(name, return_direct=direct)
+        def say(a: int, call: Annotated[str, InjectedToolCallId]) -> Command:
+            """Say."""
+            said = [HumanMessage("look", id=f"look-{call}"), ToolMessage("seen", tool_call_id=call)]
+            return Command(update={"messages": said if first else said[::-1]})
+
+        return say
+
+    @tool(return_direct=True)
+    def final(a: int) -> str:
+        """Final."""
+        return f"final {a}"
+
+    tools = [final, add]
+    for name in ("before", "after"):
+        for direct in (False, True):
+            tools.append(tool_that_says(f"{name}_{direct}", direct=direct, first=name == "before"))
+    for version in ("v1", "v2"):
+        for names in (
+            *((each.name,) for each in tools[2:]),
+            *((each.name, "final") for each in tools[2:]),
+            *(("final", each.name) for each in tools[2:]),
+            ("after_True", "add"),
+            ("add", "after_True"),
+        ):
+            calls = [(name, {"a": 1}) for name in names]
+            t.note("calls", names)
+            await _talk(t, create_react_agent(script(calls, "done"), tools, version=version))
+        for said in ([HumanMessage("go on", id="on")], [AIMessage("I said", id="on")], []):
+            agent = create_react_agent(
+                script([("final", {"a": 1})]), tools, version=version, checkpointer=InMemorySaver()
+            )
+            await t.call(agent, "invoke", {"messages": [HumanMessage("hi", id="human")]}, ONE)
+            config = await t.call(agent, "update_state", ONE, {"messages": said}, as_node="tools")
+            t.note("next", (await t.call(agent, "get_state", config)).next)
+
+
 async def histories_are_checked(t):
     """Calls without answers are refused."""
     agent = create_react_agent(script("done", "done"), [add])
