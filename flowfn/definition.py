@@ -91,7 +91,10 @@ class Definition:
     recorded: bool = True
     """Whether an outcome gets a record of its own; an entrypoint's is in the next checkpoint."""
     hidden: bool = False
-    """Whether streams show nothing of its calls: they are a part of the node that makes them."""
+    """Whether streams show nothing of its calls: they are a part of the node that makes them, also in what their code
+    is told of where it is."""
+    alone: bool = False
+    """Whether such a call is all that its node does meanwhile: what is nested in it is named as if in the node."""
     reader: Any = None
     """Who reads the stream of the workflow that it runs, inside the run that calls it (`engine/records/reader.py`)."""
     form_on_loop: Callable[..., Any] | None = None
@@ -120,6 +123,11 @@ class Definition:
     def unrecorded(self) -> Definition:
         """The same function, called outside any run."""
         return self.with_options(recorded=False)
+
+    @cached_property
+    def all_alone(self) -> Definition:
+        """The same hidden one, called where its node does nothing else meanwhile."""
+        return self.with_options(alone=True)
 
     @cached_property
     def on_loop(self) -> Definition:

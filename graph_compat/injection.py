@@ -219,7 +219,7 @@ def _around(run: Run) -> dict[str, Any]:
 
 def place_of(frame: Frame, namespace: str) -> dict[str, Any]:
     """What metadata say of where the running code is; `namespace` is its checkpoints'."""
-    call = frame.call
+    call = frame.call.shown
     return {
         "langgraph_step": call.run.step + 1,
         "langgraph_node": call.definition.name,
@@ -245,7 +245,7 @@ def _checkpoints(run: Run) -> dict[str, str]:
 def path_of(call: Any) -> tuple[Any, ...]:
     """The path of a node's task or of a call in one, in LangGraph's words."""
     if call.node_task is None:
-        return ("__pregel_push", path_of(call.parent.call), call.nth, True)
+        return ("__pregel_push", path_of(call.parent.call.shown), call.nth, True)
     kind, *rest = call.node_task.path
     return (f"__pregel_{kind}", *rest, *((False,) if kind == "push" and len(rest) == 1 else ()))
 

@@ -193,7 +193,8 @@ class ToolNode(AsRunnable):
         if frame is None or (len(calls) == 1 and not _began_as_task(calls[0], frame)):
             results = [off_loop(self._answer, call, given) for call in calls]
         else:
-            futures = [self._start(call, given, self._answer) for call in calls]
+            alone = len(calls) == 1
+            futures = [self._start(call, given, self._answer, alone) for call in calls]
             results = [_told(future.result()) for future in futures]
         return combined(results, listed=given.listed, messages_key=self._messages_key)
 
@@ -208,7 +209,8 @@ class ToolNode(AsRunnable):
         ):
             results = [await self._aanswer(calls[0], given)]
         else:
-            futures = [self._start(call, given, self._form_of(call)) for call in calls]
+            alone = len(calls) == 1
+            futures = [self._start(call, given, self._form_of(call), alone) for call in calls]
             results = [_told(await future) for future in futures]
         return combined(results, listed=given.listed, messages_key=self._messages_key)
 
@@ -252,7 +254,7 @@ class ToolNode(AsRunnable):
         """How asyncio answers a call: of a tool that blocks as a task that does, recorded whoever waits for it."""
         return self._answer if self._only_blocks(call["name"]) else self._aanswer
 
-    def _start(self, call: ToolCall, given: _Given, run: Callable[..., Any]) -> Any:
+    def _start(self, call: ToolCall, given: _Given, run: Callable[..., Any], alone: bool) -> Any:
         """The future of a call's result."""
         frame = current_frame.get()
         assert frame is not None
@@ -260,7 +262,9 @@ class ToolNode(AsRunnable):
         blocking, awaited = self._tasks.get(name, self._any_task)
         definition = awaited if asyncio.iscoroutinefunction(run) else blocking
         site = self._prepared[name].site if name in self._prepared else ""
-        return frame.run.spawn(frame, definition, (call, given, run), {}, site)
+        return frame.run.spawn(
+            frame, definition.all_alone if alone else definition, (call, given, run), {}, site
+        )
 
     # -- one call ---------------------------------------------------------------------------------
 

@@ -76,6 +76,7 @@ class Call:
         "kwargs",
         "note",
         "nth",
+        "number",
         "occurrence",
         "parent",
         "position",
@@ -132,6 +133,8 @@ class Call:
         """How many outcomes the run had when it was made."""
         self.nth = 0
         """How many tasks its caller had called before, in this attempt."""
+        self.number = 0
+        """Of a hidden call: how many runs its caller had nested in itself before, each such call counted as one."""
         self._id: str | None = None
         self._info: CallInfo | None = None
         self.note: Note | None = None
@@ -253,6 +256,13 @@ class Call:
             scope = self.task or self.run.host.new_id()
             self._id = task_uuid(self.run.thread, self.run.namespace, self.checkpoint, scope)
         return self._id
+
+    @property
+    def shown(self) -> Call:
+        """The call that its code is told of: that of the node which a hidden one is a part of, else itself."""
+        if self.parent is None or not self.definition.hidden:
+            return self
+        return self.parent.call.shown
 
     @property
     def owner(self) -> str:

@@ -167,6 +167,13 @@ class Frame:
             )
 
     @property
+    def shown(self) -> Frame:
+        """That of the call which its code is told of; see `Call.shown`."""
+        if self.call.parent is None or not self.call.definition.hidden:
+            return self
+        return self.call.parent.shown
+
+    @property
     def runtime(self) -> Runtime[Any]:
         """What its code may know of itself; the same object whenever it is asked for."""
         if self._runtime is None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def runtime_of(frame: Frame) -> Runtime[Any]:
     """The runtime that a frame's code sees."""
-    run, call = frame.run, frame.call
+    run, shown = frame.run, frame.shown
+    call = shown.call
     return Runtime(
         context=run.settings.context,
         store=run.settings.store,
@@ -31,25 +32,26 @@ def runtime_of(frame: Frame) -> Runtime[Any]:
             task_id=call.id,
             thread_id=run.config.configurable.get(GIVEN_THREAD, run.thread or None),
             run_id=run.config.run_text,
-            node_attempt=frame.attempt,
-            node_first_attempt_time=frame.began,
+            node_attempt=shown.attempt,
+            node_first_attempt_time=shown.began,
         ),
         control=run.root.control,
         name=call.definition.name,
-        idempotency_key=instance_id(run.thread, run.namespace, run.checkpoint.id, call.task),
+        idempotency_key=instance_id(run.thread, run.namespace, run.checkpoint.id, frame.call.task),
         config=config_of(frame),
     )
 
 
 def place_of(frame: Frame) -> str:
     """The `name:id` of each call around a frame's, and its own, from the root inwards."""
-    call = frame.call
+    call = frame.call.shown
     around, own = place_around(call), f"{call.definition.name}:{call.id}"
     return f"{around}|{own}" if around else own
 
 
 def place_around(call: Call) -> str:
     """The `name:id` of each call around a call, from the root inwards."""
+    call = call.shown
     return shown_namespace(call.run.namespace) if call.parent is None else place_of(call.parent)
 
 

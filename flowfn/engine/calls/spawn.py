@@ -64,6 +64,8 @@ def spawn(
     run = frame.run
     call = Call(run, frame, definition, args, kwargs, "", site)
     call.nth, frame.made = frame.made, frame.made + 1
+    if definition.hidden:
+        call.number = frame.next_nested()
     host = run.host_of(definition)
     if run.journal is None:
         definition.parameters.taken(args, kwargs)

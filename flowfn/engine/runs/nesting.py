@@ -2,7 +2,9 @@
 
 Its namespace says where: `name:id` of the call that it runs in, under that call's own namespace, and
 `|1`, `|2`… for the second and third of one call. The id is of this very attempt at the call's checkpoint,
-so whatever is recorded in the namespace belongs to this call, and the run goes on from there. A run that
+so whatever is recorded in the namespace belongs to this call, and the run goes on from there. In a hidden call, which
+is a part of the node that makes it, it has the node's name; and the node's id, where the call is alone: then the call
+counts as one of the runs that the node nests, and the second run in it has `|0|1`. A run that
 `remembers` has a namespace without ids instead: what it finds there may be of an earlier call, or of one beside it,
 which its checkpoint tells by its call and the checkpoints of the runs around it; then it takes its input on top of it.
 Where its caller names a thread or a namespace, its own says so: what is remembered for one is never another's.
@@ -97,14 +99,23 @@ def _too_deep(program: Program, depth: int) -> str:
 
 
 def _namespace(frame: Frame, remembers: bool, elsewhere: Elsewhere | None) -> str:
-    run, kind = frame.run, "remembering" if remembers else "anew"
-    here = nested_namespace(run.namespace, frame.call.definition.name, frame.call.id, kind)
-    if elsewhere is None:
-        number = frame.next_nested()
-    else:
+    run, call, kind = frame.run, frame.call, "remembering" if remembers else "anew"
+    shown = call.shown
+    counts_in_node = shown is not call and (remembers or call.definition.alone)
+    here = nested_namespace(
+        run.namespace, shown.definition.name, shown.id if counts_in_node else call.id, kind
+    )
+    if elsewhere is not None:
         here = namespace_elsewhere(here, elsewhere)
-        number = frame.next_nested(here)
-    return f"{here}|{number}" if number else here
+        return _numbered(here, frame.next_nested(here))
+    number = frame.next_nested()
+    if not counts_in_node:
+        return _numbered(here, number)
+    return _numbered(f"{here}|{call.number}", number) if number else _numbered(here, call.number)
+
+
+def _numbered(namespace: str, number: int) -> str:
+    return f"{namespace}|{number}" if number else namespace
 
 
 async def execute_nested(run: Run, writes: Sequence[Write], commanded: Sequence[Write] | None = None) -> Any:
@@ -195,8 +206,11 @@ def _namespace_before(run: Run) -> str:
     if copied is None or run.remembers:
         return run.namespace
     around, checkpoint = copied
-    before = task_uuid(run.thread, around, checkpoint, call.task)
-    return around + run.namespace.removeprefix(run.parent.namespace).replace(call.id, before)
+    namespace = run.namespace.removeprefix(run.parent.namespace)
+    for each in {call, call.shown}:
+        before = task_uuid(run.thread, around, checkpoint, each.task)
+        namespace = namespace.replace(each.id, before)
+    return around + namespace
 
 
 async def _take_copy(

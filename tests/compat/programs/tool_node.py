@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from unittest import mock
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config, get_stream_writer
 from langgraph.func import task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -914,3 +916,155 @@ async def a_task_of_the_tools_own_name(t):
     await t.call(agent, "invoke", {"messages": [asks(("search", {"query": "a"}))]}, ONE)
     found = await t.call(agent, "invoke", Command(resume="yes"), ONE)
     t.note("found", (found["messages"][-1].content, done))
+
+
+def _names_of(place):
+    """The names in a namespace, without ids."""
+    return [part.split(":")[0] for part in (place.split("|") if isinstance(place, str) else place)]
+
+
+async def tools_are_parts_of_their_node(t):
+    """What their code is told of where it is, and where what it writes and calls comes from, doesn't depend on how many
+    are called at once."""
+    told = []
+
+    def note(config):
+        keys = ("langgraph_node", "langgraph_step", "langgraph_triggers", "langgraph_path")
+        found = config["metadata"]
+        places = (found["langgraph_checkpoint_ns"], config["configurable"]["checkpoint_ns"])
+        told.append(([found[key] for key in keys], *map(_names_of, places)))
+
+    @tool
+    def say(a: int, config: RunnableConfig) -> str:
+        """Say."""
+        note(config)
+        note(get_config())
+        get_stream_writer()(f"said {a}")
+        return "said"
+
+    @tool("say")
+    async def say_on_a_loop(a: int, config: RunnableConfig) -> str:
+        """Say."""
+        note(config)
+        note(get_config())
+        get_stream_writer()(f"said {a}")
+        return "said"
+
+    inner = edges(StateGraph(MessagesState).add_node("inner", lambda state: {"messages": "in"}), ". inner .")
+    called = inner.compile()
+
+    @tool
+    def ask(a: int) -> str:
+        """Ask."""
+        return called.invoke({"messages": []})["messages"][-1].content
+
+    @tool("ask")
+    async def ask_on_a_loop(a: int) -> str:
+        """Ask."""
+        return (await called.ainvoke({"messages": []}))["messages"][-1].content
+
+    async def found(names, tools, saver):
+        told.clear()
+        agent = graph(ToolNode(tools), MessagesState, checkpointer=saver)
+        given = {"messages": [asks(*((name, {"a": 1}) for name in names))]}
+        modes = {"stream_mode": ["custom", "updates"], "subgraphs": True}
+        if t.asyncio:
+            chunks = [chunk async for chunk in agent.astream(given, ONE, **modes)]
+        else:
+            chunks = list(agent.stream(given, ONE, **modes))
+        return sorted((_names_of(ns), mode, str(chunk)[:9]) for ns, mode, chunk in chunks), [*told]
+
+    for names in (["say"], ["say", "say"], ["ask"], ["ask", "add"], ["add", "ask"]):
+        seen = []
+        for tools in [[say, ask, add]] + [[say_on_a_loop, ask_on_a_loop, add]] * t.asyncio:
+            seen += [await found(names, tools, saver) for saver in (None, InMemorySaver())]
+        t.note("seen", (names, seen[0], [each for each in seen if each != seen[0]]))
+
+
+async def graphs_that_tools_call_remember(t):
+    """It is the node that they are in for which they do, however many tools are called beside."""
+
+    class Counted(TypedDict):
+        n: Annotated[list, operator.add]
+
+    inner = edges(StateGraph(Counted).add_node("inner", lambda state: {"n": ["in"]}), ". inner .")
+    called = inner.compile(checkpointer=True)
+
+    @tool
+    def ask(a: int) -> str:
+        """Ask."""
+        return str(called.invoke({"n": [a]})["n"])
+
+    @tool
+    async def wait(a: int) -> str:
+        """Ask."""
+        return str((await called.ainvoke({"n": [a]}))["n"])
+
+    wait = wait if t.asyncio else ask
+    agent = graph(ToolNode([ask, wait, add]), MessagesState, checkpointer=InMemorySaver())
+    turns = ([ask], [ask, add], [wait], [wait, add], [ask])
+    for turn, names in enumerate([[getattr(each, "name", "add") for each in tools] for tools in turns]):
+        given = {"messages": [asks(*((name, {"a": turn}) for name in names))]}
+        found = await t.call(agent, "invoke", given, ONE)
+        t.note("answers", [m.content for m in found["messages"] if m.type == "tool"][-len(names) :])
+
+
+@differs("graphs that several calls of one ToolNode call")
+async def graphs_that_several_tools_call(t):
+    """What they're named by, and which memory is whose."""
+
+    class Counted(TypedDict):
+        n: Annotated[list, operator.add]
+
+    inner = edges(StateGraph(Counted).add_node("inner", lambda state: {"n": ["in"]}), ". inner .")
+    anew, remembering = inner.compile(), inner.compile(checkpointer=True)
+
+    @tool
+    def ask(a: int, anything: bool = False) -> str:
+        """Ask."""
+        return str((anew if anything else remembering).invoke({"n": [a]})["n"])
+
+    agent = graph(ToolNode([ask, add]), MessagesState, checkpointer=InMemorySaver())
+    given = {"messages": [asks(*[("ask", {"a": 1, "anything": True})] * 2)]}
+    chunks = []
+    if t.asyncio:
+        chunks = [chunk async for chunk in agent.astream(given, ONE, stream_mode="updates", subgraphs=True)]
+    else:
+        chunks = list(agent.stream(given, ONE, stream_mode="updates", subgraphs=True))
+    t.note("namespaces", len({ns[0] for ns, _ in chunks if ns}))
+    for turn, names in enumerate((["add", "ask"], ["ask", "add"], ["add", "ask"])):
+        given = {"messages": [asks(*((name, {"a": turn}) for name in names))]}
+        found = await t.call(agent, "invoke", given, ONE)
+        t.note("answers", [m.content for m in found["messages"] if m.type == "tool"][-2:])
+
+
+async def graphs_that_tools_call_ask(t):
+    """Each goes on where it asked."""
+    ran = []
+
+    def begin(state):
+        ran.append("begin")
+
+    inner = StateGraph(MessagesState).add_node("begin", begin)
+    inner.add_node("ask", lambda state: {"messages": interrupt("ok?")})
+    called = edges(inner, ". begin ask .").compile()
+
+    @tool
+    def ask(a: int) -> str:
+        """Ask."""
+        return called.invoke({"messages": []})["messages"][-1].content
+
+    @tool
+    async def wait(a: int) -> str:
+        """Ask."""
+        return (await called.ainvoke({"messages": []}))["messages"][-1].content
+
+    wait = wait if t.asyncio else ask
+    agent = graph(ToolNode([ask, wait, add]), MessagesState, checkpointer=InMemorySaver())
+    turns = ([ask], [ask, add], [add, ask], [wait], [wait, add])
+    for turn, names in enumerate([[getattr(each, "name", "add") for each in tools] for tools in turns]):
+        ran.clear()
+        config = {"configurable": {"thread_id": str(turn)}}
+        await t.call(agent, "invoke", {"messages": [asks(*((name, {"a": 1}) for name in names))]}, config)
+        found = await t.call(agent, "invoke", Command(resume="yes"), config)
+        t.note("answers", ([m.content for m in found["messages"] if m.type == "tool"], ran))
