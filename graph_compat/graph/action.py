@@ -23,6 +23,7 @@ from graph_compat.langchain.invoking import (
     aadded_up,
     added_up,
     ainvoked,
+    awaits_itself,
     config_here,
     invoked,
     parallel,
@@ -66,6 +67,11 @@ class Action:
     def only_blocks(self) -> bool:
         """Whether its form for an event loop, if it has one, is no more than a way to a thread."""
         return self.awaited is None or getattr(self.source, "only_blocks", False) is True
+
+    @property
+    def can_be_stopped(self) -> bool:
+        """Whether an event loop can stop it, and doesn't merely leave it behind on a thread."""
+        return self.blocking is None or (is_runnable(self.source) and awaits_itself(self.source))
 
     @property
     def told(self) -> str | None:

@@ -278,10 +278,12 @@ def definition_of(
     """
     name, source, awaits = step.action.name, step.action.source, step.awaits
     if timeout is not None and awaits is None:
-        raise ValueError(
-            "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
-            f" cancelled in-process. Node '{name}' is sync."
-        )
+        if not step.action.can_be_stopped:
+            raise ValueError(
+                "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
+                f" cancelled in-process. Node '{name}' is sync."
+            )
+        awaits = name
     function = source if hasattr(source, "__code__") else None
     qualified = f"{qualified_name(function) if function is not None else type(source).__name__}:{name}"
     return Definition(

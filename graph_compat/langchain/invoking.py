@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from flowfn.context import current_frame
 from graph_compat.injection import config_of
-from graph_compat.langchain import config_around, is_loaded
+from graph_compat.langchain import config_around, is_loaded, is_of_langchain
 from graph_compat.langchain.node_config import NodeConfig, var_child_runnable_config
 from graph_compat.langchain.runs import streaming
 
@@ -101,6 +101,22 @@ def steps_of(runnable: Any) -> Sequence[Any]:
     from langchain_core.runnables import RunnableSequence
 
     return runnable.steps if isinstance(runnable, RunnableSequence) else ()
+
+
+def awaits_itself(runnable: Any) -> bool:
+    """Whether what `ainvoke` of a runnable does is its own: what is no more than a way to a thread can't be stopped."""
+    if not is_of_langchain(runnable):
+        return True
+    from langchain_core.runnables import Runnable, RunnableLambda
+    from langchain_core.runnables.base import RunnableBindingBase
+
+    if isinstance(runnable, RunnableBindingBase):
+        return awaits_itself(runnable.bound)
+    if steps := steps_of(runnable):
+        return all(map(awaits_itself, steps))
+    if isinstance(runnable, RunnableLambda):
+        return hasattr(runnable, "afunc")
+    return type(runnable).ainvoke is not Runnable.ainvoke
 
 
 def parallel(parts: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import (
@@ -346,6 +347,48 @@ async def timeouts_of_sync_nodes(t: Trace) -> None:
         return None
 
     t.raises(lambda: _one(a, timeout=1).compile())
+
+
+@differs_by_caller("timeouts are for async nodes")
+async def timeouts_of_graphs_and_runnables(t: Trace) -> None:
+    """They can have one where what they do on an event loop is more than a way to a thread."""
+
+    async def forever(state: State) -> Any:
+        await asyncio.Event().wait()
+
+    def sync(state: State) -> Any:
+        return None
+
+    class Own(Runnable):
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            return None
+
+        async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            await forever(input)
+
+    class OnlySync(Runnable):
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            return None
+
+    awaits, blocks = RunnableLambda(forever), RunnableLambda(sync)
+    can_be_stopped = [
+        _one(forever).compile(),
+        awaits,
+        RunnableLambda(sync, afunc=forever),
+        Own(),
+        awaits | awaits,
+    ]
+    for each in (*can_be_stopped, awaits.with_config(tags=["t"]), awaits.with_retry()):
+        graph = _one(each, timeout=0.01).compile()
+        if t.asyncio:
+            await t.invoke(graph, {"x": []})
+    if t.asyncio:
+        await t.invoke(_one(_one(sync).compile(), timeout=60).compile(), {"x": []})
+    for each in (blocks, blocks.with_config(tags=["t"]), OnlySync(), awaits | blocks):
+        try:
+            _one(each, timeout=1).compile()
+        except ValueError as error:
+            t.note("refused", str(error).split(".")[0])
 
 
 async def timeouts_that_make_no_sense(t: Trace) -> None:
