@@ -125,6 +125,7 @@ INSTEAD = {
     ): "config={'configurable': {'checkpoint_id': '<U3>',",
     Name("subgraphs", "graph_in_an_entrypoint"): ": (('ask_graph:<U0>',), {'s': {'x': ['s']}})",
     Name("tool_node", "graphs_that_several_tools_call"): "namespaces: 2\nanswers: ['1', \"[0, 'in']\"]",
+    Name("functional", "an_entrypoint_that_is_read_again"): "ran: ['function', 'task', 'function']",
     Name("surface", "parameters_of_graphs"): "('on_busy', None)",
     Name("surface", "parameters_of_types"): "('stop', None)",
     Name("time_travel", "an_end_at_an_old_checkpoint"): "state: StateSnapshot(values={'x': ['i', 'a']},\n"

@@ -977,6 +977,38 @@ async def values_of_a_first_resumption(t: Trace) -> None:
     t.note("count", len(chunks))
 
 
+@differs("who reads the stream of an entrypoint reads it again")
+async def an_entrypoint_that_is_read_again(t: Trace) -> None:
+    """A workflow that has read it is resumed; its tasks ran once."""
+    ran: list[str] = []
+
+    async def charge(n: int) -> int:
+        ran.append("task")
+        return n
+
+    async def one(n: int) -> Any:
+        ran.append("function")
+        get_stream_writer()("written")
+        return await t.value(task(t.node(charge))(n))
+
+    inner = entrypoint()(t.node(one))
+    read: list[Any] = []
+
+    async def wf(n: int) -> Any:
+        modes = ["custom", "values"]
+        if t.asyncio:
+            read.append([chunk async for chunk in inner.astream(n, stream_mode=modes)])
+        else:
+            read.append(list(inner.stream(n, stream_mode=modes)))
+        return interrupt("?")
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+    t.note("read", read)
+    t.note("ran", ran)
+
+
 @differs("what a run reads of a stream can be stored")
 async def chunks_that_cannot_be_stored(t: Trace) -> None:
     """A workflow that reads another's stream is given what a later attempt is given again."""
