@@ -149,9 +149,16 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
         else:
             await run.take_input(writes)
         run.root.gone_on.add(run.namespace)
-        return await go_on(run)
+        return await _go_on(run)
     run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
     tell_where_it_stands(run)
+    return await _go_on(run)
+
+
+async def _go_on(run: Run) -> Any:
+    """`go_on`, once whoever reads its stream has had what it begins with: they may leave at that."""
+    if run.pause is not None:
+        await run.pause()
     return await go_on(run)
 
 

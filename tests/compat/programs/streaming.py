@@ -792,3 +792,31 @@ async def several_modes_in_a_tuple(t):
     """As those of a list."""
     graph = edges(StateGraph(State).add_node("a", t.node(lambda state: {"x": ["a"]})), ". a .").compile()
     await t.stream(graph, {"x": ["i"]}, stream_mode=("values", "updates"))
+
+
+async def a_stream_inside_a_node_that_is_left_at_its_first_chunk(t):
+    """No node runs that its reader had left before; nor where the graph that it reads goes on."""
+    ran = []
+    for left_at in (1, 2):
+        inner = StateGraph(State)
+        for name in ("a", "b", "c"):
+            inner.add_node(name, t.node(lambda state, name=name: ran.append(name) or {"x": [name]}))
+        inner = edges(inner, ". a b c .").compile()
+
+        async def reads(state, inner=inner, left_at=left_at):
+            read = await _first(t, left_at, inner, {"x": ["n"]}, stream_mode="values")
+            t.note("read", (read, list(ran)))
+            return {"x": [interrupt("?")]}
+
+        def reads_blocking(state, inner=inner, left_at=left_at):
+            stream = inner.stream({"x": ["n"]}, stream_mode="values")
+            read = [next(stream) for _ in range(left_at)]
+            stream.close()
+            t.note("read", (read, list(ran)))
+            return {"x": [interrupt("?")]}
+
+        node = reads if t.asyncio else reads_blocking
+        graph = edges(StateGraph(State).add_node("o", node), ". o .").compile(checkpointer=InMemorySaver())
+        await t.invoke(graph, {"x": ["i"]}, ONE)
+        await t.invoke(graph, Command(resume="!"), ONE)
+        t.note("ran", list(ran))
