@@ -34,11 +34,6 @@ _TRUSTED = frozenset(f"{module}:{name}" for module, names in _OF_LIBRARIES.items
 """Classes of other libraries that need no registration: a value with methods, and nothing else."""
 
 
-def is_trusted(cls: type) -> bool:
-    """Whether it is one of those that need no registration."""
-    return reference(cls) in _TRUSTED
-
-
 class Receiver(NamedTuple):
     """The process that reads what is written here: the name of its script, and the names registered there."""
 

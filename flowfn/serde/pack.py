@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ormsgpack import Fragment, packb, unpackb
 
 from flowfn.python.unicode import is_unicode
-from flowfn.serde import arrays, containers, exceptions, frames, leaves, urls
+from flowfn.serde import arrays, containers, exceptions, frames, leaves, times, urls
 from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
@@ -74,6 +74,7 @@ class Packer:
         self._standard: dict[type, Encoder] = {
             **leaves.ENCODERS,
             **containers.ENCODERS,
+            **times.encoders_of_times(names),
             set: lambda value: self._set(value, _SET),
             frozenset: lambda value: self._set(value, _FROZENSET),
         }
@@ -137,7 +138,7 @@ class Packer:
             arrays.encoder_of(cls)
             or frames.encoder_of(cls)
             or urls.encoder_of(cls)
-            or containers.frozen_encoder_of(cls)
+            or self._standard.get(times.unfrozen(cls))
             or self._learn_named(cls)
         )
         if found is None:

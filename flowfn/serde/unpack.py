@@ -13,14 +13,14 @@ from typing import Any
 from ormsgpack import packb, unpackb
 
 from flowfn.errors import CorruptDataError
-from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects, urls
+from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects, times, urls
 from flowfn.serde.format import CURRENT, END, FIRST, KINDS, Kind, Leaf
 from flowfn.serde.names import Found, Names
 
 _DECODERS = {
     int(code): decode for code, decode in (leaves.DECODERS | arrays.DECODERS | urls.DECODERS).items()
 }
-_BUILDERS = containers.BUILDERS | objects.BUILDERS | exceptions.BUILDERS | frames.BUILDERS
+_BUILDERS = containers.BUILDERS | times.BUILDERS | objects.BUILDERS | exceptions.BUILDERS | frames.BUILDERS
 _MARK = int(Leaf.MARK)
 _ARRAY_OF_3 = b"\x93"
 _STOP_TEXT = "\0end"

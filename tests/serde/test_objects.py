@@ -218,6 +218,12 @@ class Offset(tzinfo):
     def __repr__(self) -> str:
         return f"Offset({self.hours})"
 
+    def utcoffset(self, when: datetime | None) -> timedelta:
+        return timedelta(hours=self.hours)
+
+    def tzname(self, when: datetime | None) -> str:
+        return f"{self.hours} hours"
+
 
 class Raw(bytearray):
     pass
@@ -410,6 +416,17 @@ def test_a_registered_class_may_extend_any_type_that_is_stored(value: Any) -> No
     assert (type(actual), repr(actual), vars(actual)) == (type(value), repr(value), vars(value))
     assert getattr(actual, "fold", None) == getattr(value, "fold", None)
     assert getattr(actual, "maxlen", None) == getattr(value, "maxlen", None)
+
+
+@pytest.mark.parametrize("zone", [Offset(2), Place("Europe/Paris")], ids=lambda zone: type(zone).__name__)
+def test_a_time_keeps_its_zone_if_that_is_registered(zone: tzinfo) -> None:
+    """G2: as it was, and not as another zone that has its offset."""
+    value = [datetime(2024, 7, 1, 12, tzinfo=zone), time(12, tzinfo=zone)]
+    serde = Serde().allow(type(zone))
+    actual = serde.loads(serde.dumps(value))
+    assert [type(each.tzinfo) for each in actual] == [type(zone)] * 2
+    assert [repr(each) for each in actual] == [repr(each) for each in value]
+    assert actual[0].utcoffset() == value[0].utcoffset()
 
 
 def test_a_class_registered_for_the_process_is_known_to_every_serializer() -> None:

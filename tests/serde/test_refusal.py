@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime, time, timedelta, tzinfo
 from enum import Enum
 from functools import partial
 from random import Random
@@ -89,6 +89,19 @@ class OldModel(pydantic.v1.BaseModel):
 class Foreign(tzinfo):
     def utcoffset(self, _: Any) -> None:
         return None
+
+
+class Summery(tzinfo):
+    """As Python's documentation writes zones: asked of no date, it is winter."""
+
+    def utcoffset(self, when: datetime | None) -> timedelta:
+        return timedelta(hours=-5) + self.dst(when)
+
+    def dst(self, when: datetime | None) -> timedelta:
+        return timedelta(hours=when is not None and 4 <= when.month <= 9)
+
+    def tzname(self, when: datetime | None) -> str:
+        return "EDT" if self.dst(when) else "EST"
 
 
 def _row_of_sqlalchemy() -> Holder:
@@ -168,7 +181,10 @@ def test_private_state_of_a_model_is_named_too() -> None:
             r"Derive its class from pydantic.BaseModel, or register it: flowfn\.serde\.allow\(OldModel\)",
         ),
         (defaultdict(lambda: 1), "Use a builtin type such as list"),
-        (datetime(2024, 1, 1, tzinfo=Foreign()), "Use zoneinfo.ZoneInfo"),
+        (datetime(2024, 1, 1, tzinfo=Foreign()), r"Use zoneinfo.ZoneInfo .*allow\(Foreign\)"),
+        (datetime(2024, 7, 1, tzinfo=Summery()), r"Use zoneinfo.ZoneInfo .*allow\(Summery\)"),
+        (datetime(2024, 1, 1, tzinfo=Summery()), r"Use zoneinfo.ZoneInfo .*allow\(Summery\)"),
+        (time(12, tzinfo=Summery()), r"Use zoneinfo.ZoneInfo .*allow\(Summery\)"),
         (
             ZipFile(io.BytesIO(), "w"),
             "flowfn cannot restore what zipfile keeps in it. Store what you need of it",
