@@ -26,6 +26,7 @@ from flowfn.identity.defaults import defaults_of
 from flowfn.identity.digest import exact, value_of_member
 from flowfn.identity.names import named, qualified_name
 from flowfn.python.moved import had_name
+from flowfn.python.parametrised import origin_of
 
 __all__ = ["without_defaults"]
 
@@ -228,9 +229,17 @@ _known: WeakKeyDictionary[type, Mapping[str, Left]] = WeakKeyDictionary()
 
 
 def _class(name: str) -> type | None:
-    parts = name.split(".")
+    generic, bracket, _ = name.partition("[")
+    parts = generic.split(".")
     for end in range(len(parts) - 1, 0, -1):
         found = named(".".join(parts[:end]), ".".join(parts[end:]))
         if isinstance(found, type):
-            return found
+            return _given_its_types(found, name) if bracket else found
     return None
+
+
+def _given_its_types(generic: type, name: str) -> type | None:
+    """The model of that name which was made of a generic one."""
+    subclasses: list[type] = type.__subclasses__(generic)
+    made = (each for each in subclasses if origin_of(each) is generic)
+    return next((each for each in made if qualified_name(each) == name), None)

@@ -1,6 +1,7 @@
 """What a function, class or module is called, in every process alike.
 
-Rule: a script's module has one name, whether it is started or imported (`flowfn/python/script.py`).
+Rule: a script's module has one name, whether it is started or imported (`flowfn/python/script.py`). A generic model
+that was given its types has the name by which it is stored.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
-from flowfn.python.parametrised import origin_of
+from flowfn.python.parametrised import full_name, origin_of
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
 
@@ -38,8 +39,8 @@ def qualified_name(obj: Any) -> str:
     if not isinstance(module, str):  # a method of a built-in type, or of an instance of one
         owner = getattr(obj, "__objclass__", None) or type(getattr(obj, "__self__", None))
         module = str(owner.__module__)
-    if "[" in qualname:
-        module = (origin_of(obj) or obj).__module__
+    if "[" in qualname and (origin := origin_of(obj)) is not None:
+        module, qualname = origin.__module__, full_name(obj)
     if module in MAIN:
         learn_from(obj)
     return _qualified(module, qualname)

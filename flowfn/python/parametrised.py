@@ -19,7 +19,7 @@ from enum import Enum
 from hashlib import sha256
 from types import FunctionType, ModuleType, SimpleNamespace, UnionType
 from typing import Any, NamedTuple
-from weakref import ReferenceType, ref
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
@@ -80,6 +80,17 @@ def full_name(model: Any) -> str:
 
     What tells it from others of that name, the options of types and how these are written, follows as a digest.
     """
+    script, known = script_name(), _full_names.get(model)
+    if known is None or known[0] != script:
+        known = _full_names[model] = (script, _made_of(model))
+    return known[1]
+
+
+_full_names: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
+"""By model, and by what the script is called, which is learnt on the way."""
+
+
+def _made_of(model: Any) -> str:
     name, told = _named(model, in_full=False), _named(model, in_full=True)
     return name if name == told else f"{name}#{sha256(told.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
@@ -203,11 +214,14 @@ def _parts(value: Any) -> Iterator[str]:
         yield from (f"{name}={_option(item)}" for name, item in value.__repr_args__())
     else:
         shown = repr(value)
-        yield _UNTOLD if " at 0x" in shown or "{" in shown else shown
+        if " at 0x" in shown or "{" in shown:
+            yield from (f"{name}={_option(item)}" for name, item in getattr(value, "__dict__", {}).items())
+            shown = _UNTOLD
+        yield shown
 
 
 _UNTOLD = "…"
-"""In the place of what could only be shown by where it is."""
+"""In the place of what could only be shown by where it is, after the attributes that it has."""
 
 _SHARED = "<>"
 """Beside a name that functions share, which what is told of them may not tell apart."""

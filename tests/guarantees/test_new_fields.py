@@ -25,7 +25,7 @@ from flowfn.identity.grown import without_defaults
 HEAD = """
 from collections import namedtuple
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 import secrets
 import attrs
 import msgspec
@@ -102,6 +102,21 @@ def test_a_field_with_a_default_makes_no_other_call(versions: Versions, order: s
     """Two equal calls, whose argument has a field more than was recorded: both are reused, and that is reported."""
     thread = versions.resumed(order, order + "    b: int = 0\n")
     assert versions.ran == ["load", "charge"] * 2
+    assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
+
+
+GENERIC = (
+    "T = TypeVar('T')\nclass Of(pydantic.BaseModel, Generic[T]):\n    a: int\n{}"
+    "Line = namedtuple('Line', 'number')\ndef Order(a): return Of[Line](a=a)\n"
+)
+
+
+def test_a_field_with_a_default_of_a_generic_model_makes_no_other_call(versions: Versions) -> None:
+    """The model is found by its name, which has the modules of the types that it was given in it."""
+    thread = versions.resumed(
+        GENERIC.format(""), GENERIC.format("    b: int = 0\n"), "charge(Order(1)).result()"
+    )
+    assert versions.ran == ["charge"] * 2
     assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from flowfn.identity.code.compiled import assigned_attributes
 from flowfn.identity.code.functions import is_special
+from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import code_of, functions_of
 from flowfn.identity.names import named
+from flowfn.python.parametrised import given_to, origin_of
 from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
 
@@ -26,11 +28,24 @@ __all__ = [
 
 def is_made_by_a_function(cls: type) -> bool:
     """Whether a class of the project's was made inside a function, so that others may share its name: that has the
-    function's in it, or doesn't lead to the class, as where `type()` or `create_model` made it."""
+    function's in it, or doesn't lead to the class, as where `type()` or `create_model` made it. The name of a generic
+    model that was given its types says which, wherever it was made."""
+    if (generic := origin_of(cls)) is not None:
+        return any(map(is_made_by_a_function, (generic, *_types_given_to(cls))))
     if "<locals>" in cls.__qualname__:
         return is_own(cls)
     is_unnamed = bool(cls.__flags__ & _FROM_PYTHON) and not _is_found(cls)
     return is_unnamed and (is_own(cls) or cls.__module__ == _MODULE_OF_MADE)
+
+
+def _types_given_to(model: type) -> Iterator[type]:
+    waiting = [*given_to(model)]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, type):
+            yield each
+        else:
+            waiting += parts_of(each)
 
 
 _FROM_PYTHON = 1 << 9
