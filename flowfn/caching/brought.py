@@ -33,6 +33,7 @@ from flowfn.identity.digest import is_plain
 from flowfn.identity.forms.attributes import own
 from flowfn.python.project import is_own, is_own_module
 from flowfn.python.slots import Slots, dict_of, held_in, slots_of
+from flowfn.python.structs import is_struct
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 
@@ -114,12 +115,13 @@ def _kind_of(cls: Any) -> _Kind:
 
 _CODE = (FunctionType, MethodType, staticmethod, classmethod, partial, type)
 
-_RECORDS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__pydantic_fields__")
+_RECORDS = ("__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__")
 
 
 def _is_record(cls: type) -> bool:
     return (
         issubclass(cls, _OPEN)
+        or is_struct(cls)
         or any(_declared(cls, mark) is not None for mark in _RECORDS)
         or any(base.__module__ == "argparse" for base in cls.__mro__)  # which takes long to import
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 from flowfn.identity.code.classes import declares_fields
 from flowfn.identity.made_with.given import given_by_default
+from flowfn.python.structs import fields_of_struct
 
 __all__ = ["defaults_of"]
 
@@ -52,9 +53,5 @@ def _fields(cls: Any) -> Iterator[tuple[str, Any, Any]]:
         factory = getattr(field.default, "factory", None)
         yield field.name, field.default, factory
     yield from ((name, default, None) for name, default in getattr(cls, "_field_defaults", {}).items())
-    of_struct = (
-        getattr(cls, "__struct_fields__", ()),
-        getattr(cls, "__struct_defaults__", ()),
-    )  # the last ones' alone
-    for name, default in zip(*map(reversed, of_struct), strict=False):
-        yield name, default, getattr(default, "factory", None)
+    for field in fields_of_struct(cls):
+        yield field.name, field.default, field.default_factory

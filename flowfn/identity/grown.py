@@ -240,6 +240,5 @@ def _class(name: str) -> type | None:
 
 def _given_its_types(generic: type, name: str) -> type | None:
     """The model of that name which was made of a generic one."""
-    subclasses: list[type] = type.__subclasses__(generic)
-    made = (each for each in subclasses if origin_of(each) is generic)
-    return next((each for each in made if qualified_name(each) == name), None)
+    below: list[type] = type.__subclasses__(generic)
+    return next((each for each in below if origin_of(each) is generic and qualified_name(each) == name), None)

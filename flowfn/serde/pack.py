@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 from ormsgpack import Fragment, packb, unpackb
 
+from flowfn.python.structs import is_struct
 from flowfn.python.unicode import is_unicode
 from flowfn.serde import arrays, containers, exceptions, frames, leaves, times, urls
 from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
 from flowfn.serde.objects.enums import enum_encoder
-from flowfn.serde.objects.kinds import is_enum, is_model, is_namedtuple, is_record, is_struct
+from flowfn.serde.objects.kinds import is_enum, is_model, is_namedtuple, is_record
 from flowfn.serde.objects.models import model_encoder
 from flowfn.serde.objects.namedtuples import namedtuple_encoder
 from flowfn.serde.objects.records import record_encoder

@@ -13,6 +13,7 @@ from functools import lru_cache, partial, wraps
 from itertools import count
 from typing import Any, Protocol
 
+import msgspec
 import pytest
 from pydantic import BaseModel, Field, create_model
 
@@ -328,6 +329,35 @@ def model(n: int) -> Any:
     return Scales
 
 
+def struct(n: int) -> Any:
+    class Scales(msgspec.Struct):
+        factors: list[int] = msgspec.field(default_factory=lambda: [n])
+
+        def by(self, x: int) -> int:
+            return x * self.factors[0]
+
+    return Scales
+
+
+def made_struct(n: int) -> Any:
+    return msgspec.defstruct("Scales", [("factor", int, n)], namespace={"by": by})
+
+
+@dataclass(slots=True)
+class Sized:
+    factor: int
+
+
+@dataclass(slots=True)
+class Named(Sized):
+    """Has the field that counts from the class above it."""
+
+    name: str = ""
+
+    def by(self, x: int) -> int:
+        return x * self.factor
+
+
 def enumeration(n: int) -> Any:
     class Scales(Enum):
         FACTOR = n
@@ -373,6 +403,8 @@ CLASSES: dict[str, Callable[[int], Any]] = {
     "type()": made_by_type,
     "make_dataclass": made_dataclass,
     "create_model": created_model,
+    "struct": struct,
+    "defstruct": made_struct,
 }
 """Classes of one name, by what tells them apart; their instances have a method `by`."""
 
@@ -395,6 +427,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured": times,
     "captured container": lambda n: times_of({"n": n}),
     "captured object": lambda n: times_by(Scale(n)),
+    "captured object with slots": lambda n: calling(Named(n).by),
     "captured by what it wraps": lambda n: noted(times(n)),
     "captured method": lambda n: calling(Scale(n).by),
     "captured partial": lambda n: calling(partial(operator.mul, n)),
@@ -520,12 +553,20 @@ def described(item: Any) -> Any:
     return create_model("Row", value=(int, Field(description=str(item))))
 
 
+def struct_of(item: Any) -> Any:
+    return msgspec.defstruct("Row", [("value", item)])
+
+
 SCHEMAS: dict[str, Callable[[Any], Any]] = {
     "class": page_of,
     "create_model": lambda item: create_model("Row", value=(item, ...)),
     "create_model, optional": lambda item: create_model("Row", value=(item | None, ...)),
     "create_model, described": described,
     "make_dataclass": lambda item: make_dataclass("Row", [("value", item)]),
+    "defstruct": lambda item: msgspec.defstruct("Row", [("value", item)]),
+    "defstruct, inherited": lambda item: msgspec.defstruct("Row", [], bases=(struct_of(item),)),
+    "defstruct, tagged": lambda item: msgspec.defstruct("Row", ["value"], tag=item.__name__),
+    "defstruct, renamed": lambda item: msgspec.defstruct("Row", ["value"], rename={"value": item.__name__}),
     "namedtuple": lambda item: namedtuple("Row", [f"a_{item.__name__}"]),
     "Enum": lambda item: Enum("Row", [item.__name__]),
 }

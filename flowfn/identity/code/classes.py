@@ -15,6 +15,7 @@ from flowfn.identity.names import named
 from flowfn.python.parametrised import given_to, origin_of
 from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
+from flowfn.python.structs import fields_of_struct, is_struct, names_in_messages
 
 __all__ = [
     "declares_fields",
@@ -93,7 +94,7 @@ _NOTES = ("_abc_impl", "_is_protocol", "_is_runtime_protocol", "_fields", "_fiel
 
 def fields_of(cls: type) -> Iterator[tuple[str, Any]]:
     """What the fields may hold that a class declares, and what they are where nobody says it; None is as good as
-    nothing. Of a named tuple's, what they are called."""
+    nothing. Of a named tuple's, what they are called; of a struct's, what they and it are called in a message."""
     for name, field in _declared(cls):
         for kind in ("annotation", "type", "default", "default_factory", "description"):
             value = getattr(field, kind, None)
@@ -101,6 +102,7 @@ def fields_of(cls: type) -> Iterator[tuple[str, Any]]:
                 yield f"{name}.{kind}", value
     if issubclass(cls, tuple) and "_fields" in vars(cls):
         yield "_fields", tuple(vars(cls)["_fields"])
+    yield from names_in_messages(cls)
 
 
 def _declared(cls: type) -> Iterator[tuple[str, Any]]:
@@ -110,6 +112,7 @@ def _declared(cls: type) -> Iterator[tuple[str, Any]]:
         yield from (
             declared.items() if isinstance(declared, dict) else ((each.name, each) for each in declared)
         )
+    yield from ((each.name, each) for each in fields_of_struct(cls))
 
 
 _DECLARING = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
@@ -117,4 +120,4 @@ _DECLARING = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
 
 def declares_fields(cls: type) -> bool:
     """Whether instances are data: their class declares what they hold."""
-    return any(hasattr(cls, mark) for mark in _DECLARING)
+    return any(hasattr(cls, mark) for mark in _DECLARING) or is_struct(cls)

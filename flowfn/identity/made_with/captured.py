@@ -231,7 +231,7 @@ class _Look:
             if not declares_fields(type(value)):
                 changed = given_by(type(value)).changed
                 return {name: self._at_given(item, changed) for name, item in _given(value)}
-            return self.by_name(_fields(value)) if self._contents else {}
+            return self.by_name(attributes_of(value)) if self._contents else {}
         finally:
             self._inside.pop()
 
@@ -329,12 +329,6 @@ def _given(value: Any) -> Iterator[tuple[str, Any]]:
 def _shows_an_object(value: Any) -> bool:
     """Whether a text may show where an object lies in memory, or the order of a set: another one in each process."""
     return isinstance(value, str) and (" at 0x" in value or "{" in value)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """What an instance of a class that declares its fields holds, without running code of the class."""
-    names = (*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ()))
-    return {name: getattr(value, name, None) for name in names}
 
 
 def _key(key: Any) -> str:

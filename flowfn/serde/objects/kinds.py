@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from flowfn.errors import TypeChangedError, UntrustedTypeError
+from flowfn.python.structs import is_struct
 from flowfn.serde.names import Names
 from flowfn.serde.objects.bases import BASES
 
@@ -40,12 +41,6 @@ def is_enum(cls: type) -> bool:
 def is_record(cls: type) -> bool:
     """Whether a class declares its fields, as dataclasses and attrs classes do, and holds all in its attributes."""
     return ((is_dataclass(cls) or hasattr(cls, ATTRS)) and solid_base(cls) is object) or is_struct(cls)
-
-
-def is_struct(cls: type) -> bool:
-    """Whether a class is one of msgspec's structs; never imports msgspec to find out."""
-    base = getattr(sys.modules.get("msgspec"), "Struct", None)
-    return base is not None and issubclass(cls, base)
 
 
 def is_namedtuple(cls: type) -> bool:

@@ -9,10 +9,11 @@ from typing import Any
 
 from flowfn.errors import TypeChangedError
 from flowfn.python.slots import slots_of
+from flowfn.python.structs import is_struct
 from flowfn.serde.format import Kind, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names, reference
-from flowfn.serde.objects.kinds import ATTRS, class_of, is_record, is_struct
+from flowfn.serde.objects.kinds import ATTRS, class_of, is_record
 from flowfn.serde.objects.models import model_default
 from flowfn.serde.objects.state import check_names, derived, now_requires, reader_of, set_state
 from flowfn.serde.objects.structs import build_struct
