@@ -226,6 +226,37 @@ class Distance:
         return 2 * self.metres
 
 
+class Span(timedelta):
+    """The same of a time that keeps it by hand, and what else it was given."""
+
+    _half: float | None = None
+    _unit: str | None = None
+    _shifted: bool | None = None
+
+    @property
+    def half(self) -> float:
+        if self._half is None:
+            self._half = self.days / 2
+        return self._half
+
+    @property
+    def unit(self) -> str:
+        return self._unit or "h"
+
+    @unit.setter
+    def unit(self, unit: str) -> None:
+        self._unit = unit
+
+    @property
+    def shifted(self) -> bool:
+        if self._shifted is None:
+            self._shifted = False
+        return self._shifted
+
+    def shift(self) -> None:
+        self._shifted = True
+
+
 class Rows(list[int]):
     """The same of a list."""
 
@@ -667,6 +698,24 @@ class TestExact:
         fresh, asked = made(), made()
         assert asked.double
         assert of(asked).exact == of(fresh).exact
+
+    def test_what_a_property_keeps_does_not_count(self) -> None:
+        """G1: a value that was asked for something is the value that it was; what a setter or method sets counts."""
+        plain, asked = Span(1), Span(1)
+        assert (asked.half, asked.unit) == (0.5, "h")
+        assert of(asked) == of(plain)
+        asked.unit = "d"
+        assert of(asked).exact != of(plain).exact
+        plain.unit = "d"
+        plain.shift()
+        assert of(asked).exact != of(plain).exact
+
+    def test_what_a_duration_of_pendulum_was_asked_for_does_not_count(self) -> None:
+        """G1: a task that reads the hours is not called where its result is recorded."""
+        pendulum: Any = pytest.importorskip("pendulum")
+        plain, asked = (pendulum.duration(days=1, hours=3) for _ in range(2))
+        assert (asked.hours, asked.minutes, asked.remaining_seconds, asked.invert) == (3, 0, 0, False)
+        assert of(asked) == of(plain) == of(Serde().loads(Serde().dumps(asked)))
 
     def test_local_functions_count_by_their_code_and_constants(self) -> None:
         """Local functions share their qualified name; two of them must not share a result (G2)."""

@@ -60,7 +60,12 @@ def all_names(code: CodeType) -> set[str]:
 @lru_cache(maxsize=1024)
 def assigned_attributes(code: CodeType) -> frozenset[str]:
     """The names of the attributes that code, or code inside it, assigns or deletes, of whatever."""
+    if all(_OF_ATTRIBUTES.isdisjoint(each.co_code[::2]) for each in all_code(code)):
+        return frozenset()  # most code: to read its instructions one by one takes long
     return frozenset(step.argval for step in steps_of(code) if step.opname in ("STORE_ATTR", "DELETE_ATTR"))
+
+
+_OF_ATTRIBUTES = frozenset({dis.opmap["STORE_ATTR"], dis.opmap["DELETE_ATTR"]})
 
 
 @lru_cache(maxsize=1024)

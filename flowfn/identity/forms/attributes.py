@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from flowfn.identity.code.compiled import all_names, assigned_attributes
+from flowfn.identity.code.unwrapping import code_of
 from flowfn.python.slots import held_in, slots_of
 
 __all__ = ["attributes_of", "own", "own_state"]
@@ -26,15 +28,15 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 
 def own(cls: type, attributes: Any) -> Any:
-    """Attributes without those that a `cached_property` made: they are there once somebody has asked for them.
-
-    Nor the note that `typing` makes on what was made by a parametrised class, and the hash that attrs keeps.
+    """Attributes without those that a `cached_property` or a property made: they are there once somebody has asked for
+    them. Nor the note that `typing` makes on what was made by a parametrised class, and the hash that attrs keeps.
     """
     computed = _computed_of.get(cls)
     if computed is None:
         members = (item for base in cls.__mro__ for item in vars(base).items())
         cached = (name for name, each in members if _is_cached(each))
-        computed = _computed_of[cls] = frozenset((*cached, "__orig_class__", "_attrs_cached_hash"))
+        noted = ("__orig_class__", "_attrs_cached_hash")
+        computed = _computed_of[cls] = frozenset((*cached, *_kept_by_properties(cls), *noted))
     if not attributes or computed.isdisjoint(attributes):
         return attributes
     return {name: item for name, item in attributes.items() if name not in computed}
@@ -48,6 +50,20 @@ def own_state(cls: type, state: Any) -> Any:
 
 
 _computed_of: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
+
+
+def _kept_by_properties(cls: type) -> set[str]:
+    """The private attributes that only the getters of properties assign, as those of pendulum's durations do."""
+    members = [item for base in cls.__mro__ for item in vars(base).values()]
+    properties = [each for each in members if issubclass(type(each), property)]
+    getters = [code for each in properties for code in code_of(each.fget)]
+    kept = {name for code in getters for name in assigned_attributes(code) if name.startswith("_")}
+    if kept:
+        others = [face for each in properties for face in (each.fset, each.fdel)]
+        others += [each for each in members if not issubclass(type(each), property)]
+        codes = (code for each in others for code in code_of(each) if not kept.isdisjoint(all_names(code)))
+        kept = kept.difference(*map(assigned_attributes, codes))
+    return kept
 
 
 def _is_cached(member: Any) -> bool:
