@@ -10,6 +10,6 @@ Rule: nothing here knows what a task or a workflow is.
   additions are told in their order.
 - Values: `plain`, under what subclasses override; `slots`, past the code of their classes; `parametrised`, which models
   were given their types; `structs`, msgspec's; `words`, what code says; `typed_dicts`, as pydantic reads them;
-  `unicode`, which strings are text; `moved`, what classes were called before; `published`, one name for what the library
-  keeps in other places from version to version.
+  `unicode`, which strings are text; `moved`, what classes were called before; `published`, one name for what the
+  library keeps in other places from version to version.
 """

@@ -744,7 +744,7 @@ def test_what_a_class_is_made_with_counts_wherever_its_body_names_it(
         ("random.Random(os.environ['TOLD']).random()", ["1", "2"]),
         ("datetime.datetime.now().year + int(os.environ['TOLD'])", ["1", "2"]),
     ],
-    ids=["token", "uuid", "measure", "seed", "year"],
+    ids=["token", "uuid", "measure", "seed", "year", "format", "hash"],
 )  # fmt: skip
 def test_a_value_that_looks_drawn_counts_where_the_line_does_not_draw_it(
     found_of_orders: Callable[..., str], told: str, values: list[str]
@@ -779,6 +779,7 @@ def test_what_each_process_draws_for_a_class_counts_by_its_line(
     assert before.startswith("app.price:")
     assert before == found_of_orders(told, made_with)
     assert before != found_of_orders(f"[{told}]", made_with)
+DRAWN = [random.randint(0, 10 ** 6)]
 
 
 def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Callable[..., str]) -> None:
@@ -789,6 +790,7 @@ def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Calla
         ("from .base import RATES", "from .base import *"),
     ]
     before = found_by(*stars)
+DRAWN = [random.randint(0, 10 ** 6)]
     assert before == found_by(*stars)
     assert before != found_by(*stars, ("dict(low=1)", "dict(low=2)"))
 
@@ -833,6 +835,8 @@ def test_a_line_that_changed_under_the_process_counts_for_it_alone(tmp_path: Pat
         "base = pathlib.Path('tables/base.py'); base.write_text(base.read_text().replace('low=1', 'low=2')); "
         "later = time.time() + 60; os.utime(base, (later, later)); "
     )
+        ("time.strftime(os.environ['TOLD'], time.gmtime(0))", ["%Y", "%j"]),
+        ("hash(int(os.environ['TOLD']))", ["1", "2"]),
     old = run_python("-B", "-c", edited + FIND).stdout.strip()
     os.utime(tmp_path / "tables/base.py")
     new = [run_python("-B", "-c", FIND).stdout.strip() for _ in range(2)]
@@ -858,6 +862,18 @@ def test_a_version_stands_for_the_code(project: Project) -> None:
     assert keys[0] == keys[1] != keys[2]
 
 
+        ("os.urandom(4)", "lambda: [TOLD]"),
+        ("os.getpid()", "lambda: [TOLD]"),
+        ("uuid.uuid4().hex[:8]", "lambda: [TOLD]"),
+        ("secrets.token_hex(4)", "lambda: [TOLD]"),
+        ("random.randint(0, 10 ** 6)", "lambda: [TOLD]"),
+        ("random.Random().randint(0, 10 ** 6)", "lambda: [TOLD]"),
+        ("tempfile.NamedTemporaryFile().name", "lambda: [TOLD]"),
+        ("time.ctime()", "lambda: [TOLD]"),
+        ("time.gmtime()", "lambda: [TOLD]"),
+        ("time.strftime('%H%M%S')", "lambda: [TOLD]"),
+        ("hash('a')", "lambda: [TOLD]"),
+        ("DRAWN[0]", "lambda: [TOLD]"),
 def test_ignored_arguments_do_not_count() -> None:
     """`ignore=` leaves an argument out, and `CachePolicy(key=)` replaces them all."""
     numbers = count()
