@@ -120,9 +120,9 @@ def _is_same_type(one: Any, other: Any) -> bool:
     if origin is not typing.get_origin(other):
         return False
     if origin is typing.Annotated:
-        options = [_option(each) for each in parts[1:]]
+        options = [option(each) for each in parts[1:]]
         told = not any(_UNTOLD in each or "<" in each for each in options)
-        same = options == [_option(each) for each in other.__metadata__]
+        same = options == [option(each) for each in other.__metadata__]
         return told and same and _is_same_type(parts[0], other.__origin__)
     return _are_same(parts, typing.get_args(other))
 
@@ -142,10 +142,10 @@ def _shown(given: Any, *, in_full: bool) -> str:
     """A type that a model was given, by its public name; `in_full` with options, and as it is written."""
     origin, parts = typing.get_origin(given), typing.get_args(given)
     if origin is typing.Annotated:
-        options = [_option(each) if in_full else type(each).__name__ for each in parts[1:]]
+        options = [option(each) if in_full else type(each).__name__ for each in parts[1:]]
         return f"Annotated[{', '.join([_shown(parts[0], in_full=in_full), *options])}]"
     if origin is typing.Literal:
-        return f"Literal[{', '.join(map(_option, parts))}]"
+        return f"Literal[{', '.join(map(option, parts))}]"
     if origin is not None:
         generic = _generic(given, origin, in_full=in_full)
         return f"{generic}[{', '.join(_shown(each, in_full=in_full) for each in parts)}]"
@@ -181,7 +181,7 @@ def _in_module(named: Any, name: str) -> str:
     return ".".join(published(script_name() if module in MAIN else module, name))
 
 
-def _option(value: Any) -> str:
+def option(value: Any) -> str:
     """An option of a type, in words that are the same in every process: with no address, and in no order of a set."""
     if type(value) in _ATOMS:
         return repr(value)
@@ -199,23 +199,23 @@ def _parts(value: Any) -> Iterator[str]:
     if isinstance(value, Enum):
         yield str(value.name or value.value)
     elif isinstance(value, Mapping):
-        yield from (f"{_option(key)}: {_option(item)}" for key, item in value.items())
+        yield from (f"{option(key)}: {option(item)}" for key, item in value.items())
     elif isinstance(value, set | frozenset):
-        yield from sorted(map(_option, value))
+        yield from sorted(map(option, value))
     elif isinstance(value, list | tuple):
-        yield from map(_option, value)
+        yield from map(option, value)
     elif isinstance(value, FunctionType):
         yield from _parts_of_function(value)
     elif isinstance(getattr(value, "__qualname__", None), str):
         yield from _parts_of_named(value)
     elif is_dataclass(value):
-        yield from (f"{each.name}={_option(getattr(value, each.name))}" for each in fields(value))
+        yield from (f"{each.name}={option(getattr(value, each.name))}" for each in fields(value))
     elif hasattr(value, "__repr_args__"):  # pydantic's
-        yield from (f"{name}={_option(item)}" for name, item in value.__repr_args__())
+        yield from (f"{name}={option(item)}" for name, item in value.__repr_args__())
     else:
         shown = repr(value)
         if " at 0x" in shown or "{" in shown:
-            yield from (f"{name}={_option(item)}" for name, item in getattr(value, "__dict__", {}).items())
+            yield from (f"{name}={option(item)}" for name, item in getattr(value, "__dict__", {}).items())
             shown = _UNTOLD
         yield shown
 
@@ -232,11 +232,11 @@ def _parts_of_named(value: Any) -> Iterator[str]:
     yield _in_module(value, value.__qualname__)
     owner = getattr(value, "__self__", None)
     if owner is not None and not isinstance(owner, ModuleType):
-        yield _option(owner)
+        yield option(owner)
     elif not _goes_by_its_name(value):
         yield _UNTOLD
         if (wrapped := getattr(value, "__wrapped__", None)) is not None:
-            yield _option(wrapped)
+            yield option(wrapped)
 
 
 def _goes_by_its_name(value: Any) -> bool:
@@ -255,9 +255,9 @@ def _parts_of_function(function: FunctionType) -> Iterator[str]:
         yield _SHARED
         yield from words_of(function.__code__)
         held = (cell.cell_contents for cell in function.__closure__ or ())
-        yield from (_option(each) for each in held if each is not function)
-        yield from map(_option, function.__defaults__ or ())
-        yield from (f"{name}={_option(each)}" for name, each in (function.__kwdefaults__ or {}).items())
+        yield from (option(each) for each in held if each is not function)
+        yield from map(option, function.__defaults__ or ())
+        yield from (f"{name}={option(each)}" for name, each in (function.__kwdefaults__ or {}).items())
 
 
 _ATOMS = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})

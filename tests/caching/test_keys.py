@@ -568,6 +568,96 @@ def test_an_edit_behind_an_object_busts(module: Any, old: str) -> None:
     assert _key(module(BRANCH).post, 5) == _key(before.post, 5) != _key(after.post, 5)
 
 
+ROWS = """
+from dataclasses import dataclass, field, make_dataclass
+from typing import NamedTuple, TypedDict
+import attrs
+from pydantic import BaseModel, Field, create_model
+from flowfn import CachePolicy, task
+
+def bounded(n):
+    class Row(BaseModel):
+        x: int = Field(0, ge=n)
+    return Row
+
+def listing(n):
+    @dataclass
+    class Row:
+        x: list = field(default_factory=lambda: [n])
+    return Row
+
+def filling(n):
+    @attrs.define
+    class Row:
+        x: list = attrs.field(factory=lambda: [n])
+    return Row
+
+def converting(n):
+    @attrs.define
+    class Row:
+        x: int = attrs.field(default=1, converter=lambda value: value * n)
+    return Row
+
+def defaulting(n):
+    class Row(NamedTuple):
+        x: int = n
+    return Row
+
+def keyed(n):
+    return TypedDict("Row", {f"x{n}": int})
+
+def naming(row):
+    @task(cache_policy=CachePolicy())
+    def post(x):
+        return row
+    return post
+
+Row = MADE
+post_captured = naming(MADE)
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    return Row
+
+class Longer(Row):
+    pass
+
+@task(cache_policy=CachePolicy())
+def post_longer(x):
+    return Longer
+"""
+
+CALLS = {
+    **{f"{name}(5)": f"{name}(6)" for name in ("bounded", "listing", "filling", "converting", "defaulting", "keyed")},
+    'create_model("Row", x=(int, Field(10, ge=5)))': 'create_model("Row", x=(int, Field(10, ge=6)))',
+    'make_dataclass("Row", [("x", int, field(default=5))])': 'make_dataclass("Row", [("x", int, field(default=6))])',
+    'TypedDict("Row", {"x": int})': 'TypedDict("Row", {"y": int})',
+    'NamedTuple("Row", [("x", int)])': 'NamedTuple("Row", [("x", str)])',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ["post", "post_longer", "post_captured"])
+@pytest.mark.parametrize(("old", "new"), CALLS.items())
+def test_an_edit_of_what_makes_a_class_busts(module: Any, by: str, old: str, new: str) -> None:
+    """Of a class that a call makes the line counts, and the options of its fields: its text has none of them."""
+    keys = [_key(vars(module(ROWS.replace("MADE", made)))[by], 5) for made in (old, old, new)]
+    assert keys[0] == keys[1] != keys[2]
+
+
+@pytest.mark.parametrize("made", ["bounded(5)", "converting(5)", 'create_model("Row", x=(set, {1, 2}))'])
+def test_a_class_that_a_call_makes_is_one_in_all_processes(
+    tmp_path: Path, run_python: Any, made: str
+) -> None:
+    """What was kept is found by the next process."""
+    (tmp_path / "app.py").write_text(ROWS.replace("MADE", made))
+    for by in ("post_longer", "post_captured"):
+        find = FIND.replace("price", by)
+        found = {run_python("-B", "-c", find, PYTHONHASHSEED=seed).stdout.strip() for seed in "12"}
+        assert [each.partition(":")[0] for each in found] == [
+            f"app.{by}" if by == "post_longer" else "app.naming.<locals>.post"
+        ]
+
+
 def test_a_reassigned_constant_counts_at_once(project: Project) -> None:
     """A constant that is given another value is another key from then on; what the code itself counts up isn't."""
     before = project.keys()["price"]
@@ -689,6 +779,7 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
 CONF = """
 import datetime, os, random, secrets, tempfile, time, uuid
 from pathlib import Path
+DRAWN = [random.randint(0, 10 ** 6)]
 TOLD = {told}
 """
 
@@ -699,6 +790,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from flowfn import CachePolicy, task
 
+DRAWN = [random.randint(0, 10 ** 6)]
 TOLD = {told}
 
 @dataclass
@@ -743,6 +835,8 @@ def test_what_a_class_is_made_with_counts_wherever_its_body_names_it(
         ("float(os.environ['TOLD'])", ["0.1234567890123456", "0.6543210987654321"]),
         ("random.Random(os.environ['TOLD']).random()", ["1", "2"]),
         ("datetime.datetime.now().year + int(os.environ['TOLD'])", ["1", "2"]),
+        ("time.strftime(os.environ['TOLD'], time.gmtime(0))", ["%Y", "%j"]),
+        ("hash(int(os.environ['TOLD']))", ["1", "2"]),
     ],
     ids=["token", "uuid", "measure", "seed", "year", "format", "hash"],
 )  # fmt: skip
@@ -768,6 +862,18 @@ def test_a_value_that_looks_drawn_counts_where_the_line_does_not_draw_it(
         ("secrets.token_hex()", "lambda: [TOLD]"),
         ("Path(tempfile.mkdtemp())", "lambda: [TOLD]"),
         ("os.urandom(16)", "lambda: [TOLD]"),
+        ("os.urandom(4)", "lambda: [TOLD]"),
+        ("os.getpid()", "lambda: [TOLD]"),
+        ("uuid.uuid4().hex[:8]", "lambda: [TOLD]"),
+        ("secrets.token_hex(4)", "lambda: [TOLD]"),
+        ("random.randint(0, 10 ** 6)", "lambda: [TOLD]"),
+        ("random.Random().randint(0, 10 ** 6)", "lambda: [TOLD]"),
+        ("tempfile.NamedTemporaryFile().name", "lambda: [TOLD]"),
+        ("time.ctime()", "lambda: [TOLD]"),
+        ("time.gmtime()", "lambda: [TOLD]"),
+        ("time.strftime('%H%M%S')", "lambda: [TOLD]"),
+        ("hash('a')", "lambda: [TOLD]"),
+        ("DRAWN[0]", "lambda: [TOLD]"),
         ("object()", "lambda: [TOLD]"),
     ],
 )  # fmt: skip
@@ -779,7 +885,6 @@ def test_what_each_process_draws_for_a_class_counts_by_its_line(
     assert before.startswith("app.price:")
     assert before == found_of_orders(told, made_with)
     assert before != found_of_orders(f"[{told}]", made_with)
-DRAWN = [random.randint(0, 10 ** 6)]
 
 
 def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Callable[..., str]) -> None:
@@ -790,7 +895,6 @@ def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Calla
         ("from .base import RATES", "from .base import *"),
     ]
     before = found_by(*stars)
-DRAWN = [random.randint(0, 10 ** 6)]
     assert before == found_by(*stars)
     assert before != found_by(*stars, ("dict(low=1)", "dict(low=2)"))
 
@@ -835,8 +939,6 @@ def test_a_line_that_changed_under_the_process_counts_for_it_alone(tmp_path: Pat
         "base = pathlib.Path('tables/base.py'); base.write_text(base.read_text().replace('low=1', 'low=2')); "
         "later = time.time() + 60; os.utime(base, (later, later)); "
     )
-        ("time.strftime(os.environ['TOLD'], time.gmtime(0))", ["%Y", "%j"]),
-        ("hash(int(os.environ['TOLD']))", ["1", "2"]),
     old = run_python("-B", "-c", edited + FIND).stdout.strip()
     os.utime(tmp_path / "tables/base.py")
     new = [run_python("-B", "-c", FIND).stdout.strip() for _ in range(2)]
@@ -862,18 +964,6 @@ def test_a_version_stands_for_the_code(project: Project) -> None:
     assert keys[0] == keys[1] != keys[2]
 
 
-        ("os.urandom(4)", "lambda: [TOLD]"),
-        ("os.getpid()", "lambda: [TOLD]"),
-        ("uuid.uuid4().hex[:8]", "lambda: [TOLD]"),
-        ("secrets.token_hex(4)", "lambda: [TOLD]"),
-        ("random.randint(0, 10 ** 6)", "lambda: [TOLD]"),
-        ("random.Random().randint(0, 10 ** 6)", "lambda: [TOLD]"),
-        ("tempfile.NamedTemporaryFile().name", "lambda: [TOLD]"),
-        ("time.ctime()", "lambda: [TOLD]"),
-        ("time.gmtime()", "lambda: [TOLD]"),
-        ("time.strftime('%H%M%S')", "lambda: [TOLD]"),
-        ("hash('a')", "lambda: [TOLD]"),
-        ("DRAWN[0]", "lambda: [TOLD]"),
 def test_ignored_arguments_do_not_count() -> None:
     """`ignore=` leaves an argument out, and `CachePolicy(key=)` replaces them all."""
     numbers = count()

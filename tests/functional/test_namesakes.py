@@ -9,13 +9,14 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from enum import Enum
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, partial, partialmethod, wraps
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypedDict
 
+import attrs
 import msgspec
 import pytest
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
@@ -244,6 +245,16 @@ def class_whose_method_captured(n: int) -> Any:
     return Scales
 
 
+def class_with_a_partial_method(n: int) -> Any:
+    class Scales:
+        def times(self, factor: int, x: int) -> int:
+            return x * factor
+
+        by = partialmethod(times, n)
+
+    return Scales
+
+
 def class_of_a_base(n: int) -> Any:
     class Scales(class_whose_method_captured(n)):  # type: ignore[misc]
         def by(self, x: int) -> int:
@@ -391,6 +402,7 @@ class Scaled(BaseModel):
 CLASSES: dict[str, Callable[[int], Any]] = {
     "attribute": class_with_an_attribute,
     "method": class_whose_method_captured,
+    "partial method": class_with_a_partial_method,
     "base": class_of_a_base,
     "metaclass": class_of_a_metaclass,
     "class inside": class_with_a_class,
@@ -567,6 +579,18 @@ SCHEMAS: dict[str, Callable[[Any], Any]] = {
     "defstruct, inherited": lambda item: msgspec.defstruct("Row", [], bases=(struct_of(item),)),
     "defstruct, tagged": lambda item: msgspec.defstruct("Row", ["value"], tag=item.__name__),
     "defstruct, renamed": lambda item: msgspec.defstruct("Row", ["value"], rename={"value": item.__name__}),
+    "NamedTuple": lambda item: NamedTuple("Row", [("value", item)]),
+    "NamedTuple, defaults": lambda item: namedtuple("Row", ["value"], defaults=[item()]),
+    "TypedDict": lambda item: TypedDict("Row", {"value": item}),
+    "TypedDict, not required": lambda item: TypedDict("Row", {"value": Any}, total=item is int),
+    "create_model, configured": lambda item: create_model(
+        "Row", __config__=ConfigDict(title=item.__name__), value=(int, 1)
+    ),
+    "create_model, bounded": lambda item: create_model(
+        "Row", value=(float, Field(ge=(int, str).index(item)))
+    ),
+    "attrs, converted": lambda item: attrs.make_class("Row", {"value": attrs.field(converter=item)}),
+    "attrs, made by default": lambda item: attrs.make_class("Row", {"value": attrs.field(factory=item)}),
     "namedtuple": lambda item: namedtuple("Row", [f"a_{item.__name__}"]),
     "Enum": lambda item: Enum("Row", [item.__name__]),
 }

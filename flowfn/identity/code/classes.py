@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from functools import partialmethod
 from types import FunctionType
 from typing import Any
 
@@ -12,7 +13,7 @@ from flowfn.identity.code.functions import is_special
 from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import code_of, functions_of
 from flowfn.identity.names import named
-from flowfn.python.parametrised import given_to, origin_of
+from flowfn.python.parametrised import given_to, option, origin_of
 from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
 from flowfn.python.structs import fields_of_struct, is_struct, names_in_messages
@@ -84,7 +85,9 @@ def members_of(cls: type) -> Iterator[tuple[str, Any]]:
     left_out = {*_NOTES, *(name for name, _ in _declared(cls))}
     left_out.update(*(assigned_attributes(function.__code__) for _, function in methods_of_body(cls)))
     for name, member in list(vars(cls).items()):
-        if not (is_special(name) or name in left_out or any(functions_of(member))):
+        if isinstance(member, partialmethod):
+            yield f"{name}()", (*member.args, *sorted(member.keywords.items()))
+        elif not (is_special(name) or name in left_out or any(functions_of(member))):
             yield name, member
 
 
@@ -94,15 +97,57 @@ _NOTES = ("_abc_impl", "_is_protocol", "_is_runtime_protocol", "_fields", "_fiel
 
 def fields_of(cls: type) -> Iterator[tuple[str, Any]]:
     """What the fields may hold that a class declares, and what they are where nobody says it; None is as good as
-    nothing. Of a named tuple's, what they are called; of a struct's, what they and it are called in a message."""
+    nothing. Of a class that a function made, whose text doesn't say them, their options too, in words."""
+    is_made = is_made_by_a_function(cls)
     for name, field in _declared(cls):
-        for kind in ("annotation", "type", "default", "default_factory", "description"):
-            value = getattr(field, kind, None)
-            if value is not None:
+        for kind in _KINDS:
+            if (value := getattr(field, kind, None)) is not None:
                 yield f"{name}.{kind}", value
-    if issubclass(cls, tuple) and "_fields" in vars(cls):
-        yield "_fields", tuple(vars(cls)["_fields"])
+        if is_made:
+            yield from ((f"{name}.{kind} in words", option(value)) for kind, value in _options_of(field))
+    if is_made and "__pydantic_fields__" in vars(cls):
+        yield "model_config in words", option(vars(cls).get("model_config"))
+    yield from _keys_of(cls)
     yield from names_in_messages(cls)
+
+
+_KINDS = ("annotation", "type", "default", "default_factory", "description")
+
+_OPTIONS = (
+    "default_factory",
+    "metadata",
+    "converter",
+    "validator",
+    "alias",
+    "validation_alias",
+    "discriminator",
+)
+
+
+def _options_of(field: Any) -> Iterator[tuple[str, Any]]:
+    """What a field was given besides its type and default, by name; how a default is made that is one of attrs'."""
+    for kind in _OPTIONS:
+        if value := getattr(field, kind, None):
+            yield kind, value
+    default = getattr(field, "default", None)
+    if (
+        type(default).__module__ == "attr._make"
+        and (factory := getattr(default, "factory", None)) is not None
+    ):
+        yield "factory", factory
+
+
+def _keys_of(cls: type) -> Iterator[tuple[str, Any]]:
+    """Of a named tuple or a typed dict what its items are called, what they may be, and their defaults."""
+    members = vars(cls)
+    is_tuple = issubclass(cls, tuple) and "_fields" in members
+    if is_tuple:
+        yield "_fields", tuple(members["_fields"])
+    for name, value in members.get("_field_defaults", {}).items() if is_tuple else ():
+        yield f"{name}.default", value
+    if is_tuple or (issubclass(cls, dict) and "__required_keys__" in members):
+        yield from ((f"{name}.type", hint) for name, hint in members.get("__annotations__", {}).items())
+        yield "_required", members.get("__required_keys__")
 
 
 def _declared(cls: type) -> Iterator[tuple[str, Any]]:

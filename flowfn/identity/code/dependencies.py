@@ -4,9 +4,10 @@ Rule: its code, that of the project's functions, tasks and classes that it names
 in a container, and the constants that all of these name: values of closures, globals and class attributes that cannot
 change in place, and of what libraries have the name, as `from math import floor` may become `from math import ceil`.
 A value that can (a list, a connection) doesn't count itself, but by the line of its module that makes it (`assigned`);
-and a name that the code itself assigns doesn't: a counter is no input. Of what a class's body names a time or a random
-value counts by its line alone (`drawn`), as a class may be made with what nobody uses. They `hold` as long as the names
-mean the same objects, and these have the code that they had; until then nothing need be read again.
+so does a class that a call makes (`create_model(…)`, a factory's). A name that the code itself assigns doesn't count: a
+counter is no input. Of what a class's body names a time or a random value counts by its line alone (`drawn`), as a
+class may be made with what nobody uses. They `hold` as long as the names mean the same objects, and these have the code
+that they had; until then nothing need be read again.
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ class Dependencies:
         self.constants: dict[str, str] = {}
         self._digests: set[bytes] = set()
         self._at: dict[tuple[int, str], _Place] = {}
+        self._stated = {
+            id(each) for each, unit in walk.units.items() if unit is not None and "<" not in each.__qualname__
+        }
+        """The ids of what a statement at the top of a module made, whose text is all of it."""
         scopes = [*walk.scopes, *walk.methods]
         assigned = _assigned(scopes)
         self._look(function, walk.scopes, assigned, _stored(walk.scopes))
@@ -130,7 +135,7 @@ class Dependencies:
             self._count_source(name, made_at, of)
             return
         is_root = len(chain) == 1 and holder is not None
-        if not self._count(name, found, is_root, of) and not _counts_itself(found):
+        if not self._count(name, found, is_root, of) and not self._counts_itself(found):
             self._count_source(name, made_at, of)
 
     def _count_defaults(self, function: FunctionType) -> None:
@@ -163,6 +168,23 @@ class Dependencies:
             return True
         return False
 
+    def _counts_itself(self, value: Any) -> bool:
+        """Whether it counts by code of its own, and its options count for nothing: not a class that a call made, nor a
+        function that another one made, if that gave it what can't count itself, or what it has changed since."""
+        if isinstance(value, type):
+            return id(value) in self._stated
+        if type(value) is FunctionType:
+            is_changed = not assigned_around(value.__code__).isdisjoint(value.__code__.co_freevars)
+            captured = _contents([(cell, "") for cell in value.__closure__ or ()])
+            return not is_changed and all(map(self._counts, captured))
+        return isinstance(value, _CODE) or attribute(value, "__flowfn__") is not None
+
+    def _counts(self, value: Any) -> bool:
+        if isinstance(value, type) and id(value) in self._stated:
+            return True
+        is_code = isinstance(value, _CODE) or is_project_code(value)
+        return is_code or is_constant(value) or _is_of_a_library(value)
+
     def _count_source(self, name: str, place: _Place | None, of: str) -> bool:
         """Note the code that makes what a name stands for; False where that isn't known."""
         text = None if place is None else assignment(*place)
@@ -178,22 +200,7 @@ def _shown(text: str, counted: bytes) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({sha256(counted).hexdigest()[:8]})"
 
 
-def _counts_itself(value: Any) -> bool:
-    """Whether it counts by code of its own, and its options count for nothing: not a function that another one made, if
-    that gave it what can't count itself, or what it has changed since."""
-    if type(value) is FunctionType:
-        is_changed = not assigned_around(value.__code__).isdisjoint(value.__code__.co_freevars)
-        return not is_changed and all(
-            map(_counts, _contents([(cell, "") for cell in value.__closure__ or ()]))
-        )
-    return isinstance(value, _CODE) or attribute(value, "__flowfn__") is not None
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, _CODE) or is_constant(value) or is_project_code(value) or _is_of_a_library(value)
-
-
-_CODE = (type, ModuleType, type(lru_cache(len)))
+_CODE = (ModuleType, type(lru_cache(len)))
 
 
 def _global(scope: Any, chain: tuple[str, ...], holder: Any) -> _Place | None:
