@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from operator import attrgetter, itemgetter, methodcaller
 from pathlib import PurePath
 from typing import Any
@@ -20,7 +21,15 @@ _CONSTANTS = (
     *(type(None), bool, int, float, complex, str, bytes, range, date, time, timedelta, tzinfo),
     *(Decimal, Fraction, UUID, Enum, PurePath, re.Pattern),
     *(itemgetter, attrgetter, methodcaller),
+    *(IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network),
 )
+
+_OF_PYDANTIC = {
+    "pydantic.types": ("SecretStr", "SecretBytes"),
+    "pydantic.networks": ("_BaseUrl", "_BaseMultiHostUrl"),
+    "pydantic_core._pydantic_core": ("Url", "MultiHostUrl"),
+}
+"""By module: classes of values that pydantic makes of texts."""
 
 
 def is_constant(value: Any) -> bool:
@@ -32,4 +41,10 @@ def is_constant(value: Any) -> bool:
     if is_dataclass(value) and not isinstance(value, type):
         frozen: bool = value.__dataclass_params__.frozen  # type: ignore[attr-defined]
         return frozen and all(is_constant(getattr(value, field.name)) for field in fields(value))
-    return isinstance(value, _CONSTANTS)
+    if isinstance(value, slice):
+        return all(map(is_constant, (value.start, value.stop, value.step)))
+    return isinstance(value, _CONSTANTS) or any(map(_is_of_pydantic, type(value).__mro__))
+
+
+def _is_of_pydantic(cls: type) -> bool:
+    return cls.__name__ in _OF_PYDANTIC.get(cls.__module__, ())

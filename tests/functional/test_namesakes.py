@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import operator
 import threading
 import time
-from collections import namedtuple
+from collections import UserList, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from enum import Enum
@@ -15,8 +16,9 @@ from typing import Any, NamedTuple, Protocol, TypedDict
 
 import attrs
 import msgspec
+import numpy as np
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AnyUrl, BaseModel, ConfigDict, Field, SecretStr, create_model
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
@@ -84,6 +86,17 @@ def asking(function: Any) -> Any:
         return function(x).result()
 
     return asked
+
+
+class Settings(dict[str, int]):
+    pass
+
+
+def valued(value: Any, number: Callable[[Any], int]) -> Any:
+    def scaled(x: int) -> int:
+        return x * number(value)
+
+    return scaled
 
 
 def noted(function: Any) -> Any:
@@ -439,6 +452,15 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured": times,
     "captured container": lambda n: times_of({"n": n}),
     "captured object": lambda n: times_by(Scale(n)),
+    "captured address": lambda n: valued(ipaddress.ip_address(n), int),
+    "captured slice": lambda n: valued(slice(n), operator.attrgetter("stop")),
+    "captured secret": lambda n: valued(SecretStr(str(n)), lambda held: int(held.get_secret_value())),
+    "captured address of a page": lambda n: valued(AnyUrl(f"http://a:{n}/"), operator.attrgetter("port")),
+    "captured array": lambda n: valued(np.array([n]), operator.methodcaller("item")),
+    "captured bytes": lambda n: valued(bytearray([n]), operator.itemgetter(0)),
+    "captured error": lambda n: valued(ValueError(n), lambda held: held.args[0]),
+    "captured dict of a class": lambda n: valued(Settings(n=n), operator.itemgetter("n")),
+    "captured list of a class": lambda n: valued(UserList([n]), operator.itemgetter(0)),
     "captured object with slots": lambda n: calling(Named(n).by),
     "captured by what it wraps": lambda n: noted(times(n)),
     "captured method": lambda n: calling(Scale(n).by),

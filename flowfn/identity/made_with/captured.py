@@ -10,7 +10,7 @@ that was made alone under its name may have been made with something else, and i
 
 from __future__ import annotations
 
-from collections import deque
+from collections import UserDict, UserList, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -39,6 +39,7 @@ from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.begun import CONTAINERS, as_begun
 from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import name_of_code, qualified_name
+from flowfn.python.plain import PLAIN
 from flowfn.python.project import is_own
 
 __all__ = [
@@ -220,7 +221,10 @@ class _Look:
         told = [part for part in (self.given_to(value), self.made_with(cls).members) if part]
         if told:
             return {qualified_name(cls): told[0] if len(told) == 1 else told}
-        return qualified_name(value) if hasattr(value, "__qualname__") else self._by_type(value)
+        if hasattr(value, "__qualname__"):
+            return qualified_name(value)
+        held = _contents_of(value) if self._contents else []
+        return {qualified_name(cls): self.at(held)} if held else self._by_type(value)
 
     def given_to(self, value: Any) -> dict[str, Any]:
         """What an object was given; the fields of one whose class declares them, if contents count."""
@@ -283,6 +287,34 @@ class _Look:
             )
             if is_value or is_named or (part and not isinstance(part, str)):
                 yield f"{where}{name}", part
+
+
+def _contents_of(value: Any) -> list[Any]:
+    """What a container holds that is of no class of Python's own, or what another value that may change in place does,
+    as containers of Python's hold it; nothing of what only its type tells."""
+    cls = type(value)
+    for base, plain in PLAIN.items():
+        if issubclass(cls, base):
+            return [bytes(value) if base is bytearray else plain(value)]
+    if issubclass(cls, UserDict | UserList):
+        return [value.data]
+    if issubclass(cls, BaseException):
+        return [value.args, attributes_of(value)]
+    if issubclass(cls, memoryview):
+        return [value.tobytes()]
+    if cls.__module__ == "array":
+        return [value.tolist()]
+    return _cells_of(value) if cls.__module__.partition(".")[0] in ("numpy", "pandas") else []
+
+
+def _cells_of(value: Any) -> list[Any]:
+    """What an array or a frame holds, of which types, and under which labels."""
+    if value.size > _MAX_PARTS:
+        raise _TooLarge
+    labels = [getattr(value, name).tolist() for name in ("index", "columns") if hasattr(value, name)]
+    types = str(value.dtypes.tolist() if hasattr(value, "columns") else value.dtype)
+    cells = value.to_numpy().tolist() if labels else value.tolist()
+    return [types, list(value.shape), cells, *labels]
 
 
 def _name_of_generic(value: Any) -> str:
