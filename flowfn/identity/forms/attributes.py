@@ -29,13 +29,14 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 def own(cls: type, attributes: Any) -> Any:
     """Attributes without those that a `cached_property` or a property made: they are there once somebody has asked for
-    them. Nor the note that `typing` makes on what was made by a parametrised class, and the hash that attrs keeps.
+    them. Nor the note that `typing` makes on what was made by a parametrised class, and the hash that attrs and msgspec
+    keep.
     """
     computed = _computed_of.get(cls)
     if computed is None:
         members = (item for base in cls.__mro__ for item in vars(base).items())
         cached = (name for name, each in members if _is_cached(each))
-        noted = ("__orig_class__", "_attrs_cached_hash")
+        noted = ("__orig_class__", "_attrs_cached_hash", "__msgspec_cached_hash__")
         computed = _computed_of[cls] = frozenset((*cached, *_kept_by_properties(cls), *noted))
     if not attributes or computed.isdisjoint(attributes):
         return attributes
