@@ -4,12 +4,12 @@ Rule: code is read, never called, and of libraries' code nothing counts.
 
 - `source`, `fstrings`: a function's text, reduced to what it does, and `scopes`: the names in it; `compiled`: what is
   read where there is none; `around`: the code of the functions around.
-  `marked`: which attributes these give a function anew in each process.
+  `marked`: the attributes of functions.
 - `unwrapping`, `functions`, `classes`, `hints`: what is under wrappers, and what functions, classes and type hints are
   made of.
 - `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result
   depends on, with `assigned`, the lines that make what can change in place, `cells`, where a notebook has these, and
-  `drawn`, which of them give another value in each process.
+  `drawn`, which of them give another value in each process; `sources` of such values.
   `lines`: where in it a call stands.
 - `watch`: how long what was read holds; `seen`: whether a function or class was edited, `meaning`: whether a name in it
   means other code, and `held`: whether a container holds other code.

@@ -13,7 +13,6 @@ from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.names import named
 
 __all__ = [
-    "attributes_of_function",
     "default_values",
     "function_of",
     "goes_by_its_name",
@@ -77,18 +76,6 @@ def default_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
     values = function.__defaults__ or ()
     yield from zip(positional[len(positional) - len(values) :], values, strict=True)
     yield from (function.__kwdefaults__ or {}).items()
-
-
-def attributes_of_function(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The attributes that a function was given and doesn't assign itself, by `.name`, as they are; none that was drawn
-    for it."""
-    attributes = {name: value for name, value in vars(function).items() if not is_special(name)}
-    if attributes:
-        from flowfn.identity.code.compiled import assigned_attributes
-        from flowfn.identity.code.marked import drawn_attributes
-
-        left_out = assigned_attributes(function.__code__) | drawn_attributes(function)
-        yield from ((f".{name}", value) for name, value in attributes.items() if name not in left_out)
 
 
 def is_special(name: str) -> bool:

@@ -1,7 +1,8 @@
-"""Which attributes of a function the one around it takes off the clock or draws at random: `inner.id = uuid4().hex`.
+"""The attributes of a function that tell it from others, as it was given them.
 
-Rule: they tell it from no other, as each process gives it another one. It is told by the code around the function: what
-it assigns under that name, or what a variable of its own that is assigned there was, names a source of either.
+Rule: what its own code assigns is its state. What the function around it takes off the clock or draws at random
+(`inner.id = uuid4().hex`) is another one in each process. That is told by the code around it: what it assigns under the
+name, or what a variable of its own that is assigned there was, names a source of either.
 """
 
 from __future__ import annotations
@@ -11,17 +12,29 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import FunctionType
+from typing import Any
 
 from flowfn.identity.code.around import function_around
+from flowfn.identity.code.compiled import assigned_attributes
+from flowfn.identity.code.functions import is_special
+from flowfn.identity.code.source import function_unit, parse
+from flowfn.identity.code.sources import names_a_source
 from flowfn.python.script import namespace_of
 
-__all__ = ["drawn_attributes"]
+__all__ = ["attributes_of_function"]
 
 
-def drawn_attributes(function: FunctionType) -> frozenset[str]:
+def attributes_of_function(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The attributes that a function was given and doesn't assign itself, by `.name`, as they are; none that was drawn
+    for it."""
+    attributes = {name: value for name, value in vars(function).items() if not is_special(name)}
+    if attributes:
+        left_out = assigned_attributes(function.__code__) | _drawn_attributes(function)
+        yield from ((f".{name}", value) for name, value in attributes.items() if name not in left_out)
+
+
+def _drawn_attributes(function: FunctionType) -> frozenset[str]:
     """The names of a function's attributes that are drawn anew in each process."""
-    from flowfn.identity.code.source import function_unit
-
     module = str(function.__globals__.get("__name__"))
     around = function_around(sys.modules.get(module), function.__code__.co_qualname)
     if around is None:
@@ -32,9 +45,6 @@ def drawn_attributes(function: FunctionType) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _drawn_in(text: str, module: str) -> frozenset[str]:
-    from flowfn.identity.code.drawn import names_a_source
-    from flowfn.identity.code.source import parse
-
     variables, attributes = dict[str, list[ast.expr]](), dict[str, list[ast.expr]]()
     for target, value in _assigned(parse(text)):
         if isinstance(target, ast.Name):
@@ -45,7 +55,7 @@ def _drawn_in(text: str, module: str) -> frozenset[str]:
     return frozenset(
         name
         for name, values in attributes.items()
-        if any(names_a_source(each, namespace) for each in _led_to(values, variables))
+        if any(names_a_source(ast.Expression(each), namespace) for each in _led_to(values, variables))
     )
 
 

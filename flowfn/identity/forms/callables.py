@@ -15,7 +15,8 @@ from logging import Logger
 from typing import TYPE_CHECKING, Any
 
 from flowfn.identity.code.compiled import assigned_around
-from flowfn.identity.code.functions import attributes_of_function, goes_by_its_name
+from flowfn.identity.code.functions import goes_by_its_name
+from flowfn.identity.code.marked import attributes_of_function
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged

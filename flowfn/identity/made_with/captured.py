@@ -28,12 +28,12 @@ from flowfn.identity.code.classes import (
 from flowfn.identity.code.compiled import assigned_around, changes_items
 from flowfn.identity.code.fingerprint import fingerprint
 from flowfn.identity.code.functions import (
-    attributes_of_function,
     function_of,
     goes_by_its_name,
     is_local,
     values_of,
 )
+from flowfn.identity.code.marked import attributes_of_function
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.begun import CONTAINERS, as_begun
