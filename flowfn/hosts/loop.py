@@ -342,7 +342,7 @@ class LoopHost:
         """Sleep until then, or until `over` is done."""
         if seconds > 0:
             # In no frame's context: a branch of the code's own would be counted.
-            sleeping = self.loop.create_task(asyncio.sleep(seconds), context=Context())
+            sleeping = self.loop.create_task(self.sleep(seconds), context=Context())
             over.add_done_callback(lambda _: call_soon(self.loop, sleeping.cancel))
             try:
                 await asyncio.wait([sleeping])
