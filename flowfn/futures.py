@@ -37,14 +37,12 @@ BLOCKS = (
 class Before(NamedTuple):
     """What a held call is placed after: what a branch may do that has come so far, or, of none, what all may.
 
-    `in_doubt` if it isn't to be placed before all wait, though that branch doesn't come; `repeated` if others have made
-    the very same call, so that it names nothing that a single one is about.
+    `in_doubt` if it isn't to be placed before all wait, though that branch doesn't come.
     """
 
     branch: int | None = None
     come: float = 0
     in_doubt: bool = True
-    repeated: bool = False
 
 
 class Runner(Protocol):

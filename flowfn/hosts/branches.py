@@ -83,14 +83,13 @@ def _expect(frame: Frame, before: Before) -> bool:
     """Say of a branch that it will come: it is there, and waits for a lock or a timer. Whether that wasn't said yet.
 
     One that waits for other branches to end may wait for the call that is held, and wouldn't have made another one
-    before that. Where the call is no doubt of its author's, only the outermost is taken for one of these. One that is
-    still to be made comes for what many do; what a single one did may be another's now.
+    before that. Where the call is no doubt of its author's, only the outermost is taken for one of these.
     """
     assert frame.branches is not None
     assert before.branch is not None
     tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == before.branch]
     waits_for_it = (before.in_doubt or before.branch == 0) and any(_joins(task, frame) for task in tasks)
-    if waits_for_it or any(_is_at_work(task, frame) for task in tasks) or not (tasks or before.repeated):
+    if waits_for_it or any(_is_at_work(task, frame) for task in tasks) or not tasks:
         return False
     is_news = before.branch not in frame.branches.expected
     frame.branches.expected.add(before.branch)

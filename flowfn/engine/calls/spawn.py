@@ -141,18 +141,8 @@ def _before(verdict: Verdict, call: Call, frame: Frame) -> Before | None:
     if frame.keeps(record, call.branch):
         assert record.info is not None
         assert frame.branches is not None
-        come = frame.branches.come(record.info.branch)
-        return Before(record.info.branch, come, in_doubt, _is_repeated(call, frame))
+        return Before(record.info.branch, frame.branches.come(record.info.branch), in_doubt)
     return Before() if in_doubt else None
-
-
-def _is_repeated(call: Call, frame: Frame) -> bool:
-    """Whether several branches have made that very call."""
-    assert call.digest is not None
-    key = call.definition.qualified, call.digest.exact
-    if key not in frame.equals:
-        frame.equals[key] = frame.run.ledger.equal_calls(frame.scope, *key)
-    return len(frame.equals[key].of_branch) > 1
 
 
 def _is_others(record: Record, call: Call, frame: Frame) -> bool:
