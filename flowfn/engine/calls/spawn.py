@@ -298,7 +298,7 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
             call.waited = record.waiting
             return None
     if call.edited and _runs_anew(call, record):
-        run.ledger.origins.drop(record.task)
+        run.ledger.drop(record.task)
         return None
     has_failed = outcome.channel == ERROR
     if has_failed and not run.ledger.was_survived(record):

@@ -78,6 +78,7 @@ class Ledger:
         self.last_place = 0
         self.lent: dict[str, CallSummary] = {}
         """Records that went to calls of another day, by their task, and those calls."""
+        self._dropped: set[str] = set()
         self._index: _Index | None = None
         if rows:
             self.add(rows, serde)
@@ -195,8 +196,14 @@ class Ledger:
         """The times and ids that are recorded."""
         index = self._indexed
         if index.origins is None:
-            index.origins = Origins(index.records.values())
+            index.origins = Origins(index.records.values(), self._dropped)
         return index.origins
+
+    def drop(self, task: str) -> None:
+        """Note that the outcome of a recorded call isn't reused."""
+        self._dropped.add(task)
+        if self._index is not None and self._index.origins is not None:
+            self._index.origins.sort_again()
 
     def is_claimed(self, task: str) -> bool:
         """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""

@@ -8,7 +8,7 @@ a time that isn't told to the microsecond may be the same by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, compress, count
 from typing import TYPE_CHECKING, Any
@@ -33,11 +33,12 @@ _DIGITS = 15
 class Origins:
     """The times and ids that the records of one superstep give back."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[Record], dropped: Container[str]) -> None:
+        self._dropped = dropped
+        """The calls whose outcomes aren't reused."""
         self._outcomes: dict[str, list[Record]] = {}
         self._given: dict[str, frozenset[str]] = {}
         """By scope: those of what the code there was given."""
-        self._dropped: set[str] = set()
         self._sorted: dict[Unclaimed, _Sorted] = {}
         for record in records:
             if record.outcome is not None and record.outcome.channel != ERROR:
@@ -49,9 +50,8 @@ class Origins:
             for text in _told_in({"": record.value()}) - handed_on:
                 self._outcomes.setdefault(text, []).append(record)
 
-    def drop(self, task: str) -> None:
-        """The outcome of that call isn't reused."""
-        self._dropped.add(task)
+    def sort_again(self) -> None:
+        """Another outcome isn't reused."""
         self._sorted.clear()
 
     def possible(self, similar: Unclaimed, now: Digest, frame: Frame) -> Iterator[Record]:
@@ -60,8 +60,8 @@ class Origins:
         known = self._sorted.get(similar)
         if known is None:
             known = self._sorted[similar] = self._sort(similar, frame)
-        texts = [leaf.text for leaf in now.leaves]
-        found = (records.get(tuple(texts[at] for at in places)) for places, records in known.items())
+        texts = {at: leaf.text for at, leaf in enumerate(now.leaves)}
+        found = (records.get(tuple(texts.get(at, "") for at in places)) for places, records in known.items())
         return chain.from_iterable(filter(None, found))
 
     def _sort(self, similar: Unclaimed, frame: Frame) -> _Sorted:

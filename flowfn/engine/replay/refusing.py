@@ -125,9 +125,8 @@ async def _refuse_another_place(run: Run, journal: Journal) -> None:
     gone = sorted(call for call in calls if call.startswith(f"{place}."))
     if any(map(is_known, gone)):
         return
-    if (
-        name == run.program.name
-    ):  # of the tasks that it makes or imports itself, only running it tells the names
+    # Of the tasks that it makes or imports itself, only running it tells the names.
+    if name == run.program.name:
         gone = [call for call in gone if "<locals>" not in call and is_known_elsewhere(call)]
     if not gone:
         return
