@@ -7,7 +7,8 @@ for anything else (a timer, a socket) it is still under way.
 
 One that is held for the branch that a record is of is placed once that needn't be waited for. A branch that waits for a
 call that runs comes no further before that has ended, which it had not in the attempt that left the record; nor does
-one that waits for what others put into a queue.
+one that waits for what others put into a queue. One that waits for a lock, or longer than there is patience, is
+expected to come: the record is left to it.
 
 A branch may stay under way for ever, such as a keep-alive loop: after `PATIENCE` seconds in which
 no branch took a step towards the tasks of the run, the call is placed all the same.
@@ -162,7 +163,12 @@ _JOINS = {
 }
 """Where the coroutines of asyncio stand that wait for other tasks: `TaskGroup`, `wait`, `as_completed`."""
 
+
 _LOCKS = {*_in(asyncio.locks, "wait", "acquire", "_block")}
+"""Where they wait for what another branch may give back, or set."""
+
 _QUEUES = {*_in(asyncio.queues, "get", "put", "join")}
+"""Where they wait to be given something to do, or for what is left of it."""
+
 _CALLS = {(name, os.path.join(os.path.dirname(__file__), "loop.py")) for name in ("_settle_here", "_wait")}
 """Where those of `LoopHost` stand that wait for a call: for its `future`."""

@@ -295,10 +295,9 @@ class LoopHost:
         What is about to reach the code is none that it has gone on from; nor is what may reach it while another branch
         of it is told.
         """
-        me, is_limited = asyncio.current_task(self.loop), frame.call.timeout is not None
-        if (
-            me is None or me is not frame.home or is_limited
-        ):  # whose time is limited has a task of its own within
+        me = asyncio.current_task(self.loop)
+        is_limited = frame.call.timeout is not None  # what is has a task of its own within
+        if me is None or me is not frame.home or is_limited:
             return
         if not getattr(me, "_must_cancel", False):
             frame.cancelled = me.cancelling()
@@ -346,6 +345,8 @@ class LoopHost:
             over.add_done_callback(lambda _: call_soon(self.loop, sleeping.cancel))
             try:
                 await asyncio.wait([sleeping])
+                if not sleeping.cancelled():
+                    sleeping.result()
             finally:
                 sleeping.cancel()
 

@@ -23,6 +23,7 @@ from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import (
     attribute,
     can_be_looked_at,
+    content_of,
     definition_of,
     functions_of,
     is_definition,
@@ -418,17 +419,10 @@ class _Scope(_Body):
         """The value of a dotted name, or None; a method's own object stands for its class."""
         root, rest = chain[0], chain[1:]
         if root in self._cells:
-            return _resolve(_content(self._cells[root]), rest)
+            return _resolve(content_of(self._cells[root]), rest)
         if root == self._self:
             return _resolve(self._owner, rest) if rest and isinstance(self._owner, type) else None
         return None if root in self._locals else super().resolve(chain)
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return None
 
 
 def _resolve(value: Any, attributes: Chain) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 from weakref import ReferenceType, ref
 
 from flowfn.identity.code.hints import TYPING, parts_of
-from flowfn.identity.code.unwrapping import can_be_looked_at, definition_of, layers_of, may_define
+from flowfn.identity.code.unwrapping import can_be_looked_at, content_of, definition_of, layers_of, may_define
 from flowfn.python.project import is_own, is_own_module
 
 __all__ = ["Change", "Meaning", "definitions_in", "is_replaced"]
@@ -72,7 +72,7 @@ def is_replaced(now: Any, code: CodeType | None) -> bool:
     function makes on each call, unless that was given code itself, as a decorator is."""
     if type(now) is not FunctionType or now.__code__ is not code or "__wrapped__" in vars(now):
         return True
-    return any(definitions_in(_content(cell)) for cell in now.__closure__ or ())
+    return any(definitions_in(content_of(cell)) for cell in now.__closure__ or ())
 
 
 def definitions_in(value: Any) -> list[Any]:
@@ -114,10 +114,3 @@ def _is_code(value: Any) -> bool:
     if not can_be_looked_at(value):
         return False
     return may_define(value) or isinstance(value, ModuleType) or type(value).__module__ in TYPING
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return None

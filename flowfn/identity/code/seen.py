@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ReferenceType, ref
 
 from flowfn.identity.code.meaning import Change, Meaning, is_replaced
-from flowfn.identity.code.unwrapping import functions_of
+from flowfn.identity.code.unwrapping import content_of, functions_of
 from flowfn.python.project import is_own, is_own_module
 from flowfn.python.script import namespace_of
 
@@ -120,7 +120,7 @@ class _Function(_Names):
                 found = max(found, meaning.change(now))
         closure = function.__closure__ or ()
         for index, meaning in self._cells:
-            now, before = _content(closure[index]), meaning.was()
+            now, before = content_of(closure[index]), meaning.was()
             if before is None or (now is not before and type(now) is not before):
                 found = max(found, meaning.change(now))
         return max(found, self._change_of_attributes()) if self._attributes else found
@@ -208,10 +208,3 @@ def _is_edited(member: Any, before: _Functions) -> bool:
 def _is_entered(namespace: Any) -> bool:
     """Whether names are followed into it: libraries' code doesn't count."""
     return is_own_module(namespace.__name__) if isinstance(namespace, ModuleType) else is_own(namespace)
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return None

@@ -14,6 +14,7 @@ __all__ = [
     "attribute",
     "can_be_looked_at",
     "code_of",
+    "content_of",
     "definition_of",
     "functions_of",
     "is_definition",
@@ -109,3 +110,11 @@ def layers_of(root: Any) -> Iterator[Any]:
         if wrapped is None:
             break
         root = definition_of(wrapped)
+
+
+def content_of(cell: Any) -> Any:
+    """What a variable holds that functions share; None if it is not assigned yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
