@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 """Seconds that a held call waits for a branch that does something else."""
 
+BRIEFLY = 0.05
+"""Seconds that it waits for one that is at work, or for a queue, though a third one does something else."""
+
 TICK = 0.001
 
 _held: dict[asyncio.Task[Any], Frame] = {}
@@ -75,9 +78,17 @@ async def _branch_comes(frame: Frame, future: Future[Any], first: Before) -> boo
         if patience <= 0 or _wait(frame, _comes_no_further):
             return _expect(frame, before)
         patience = PATIENCE if before != known else patience - TICK
+        if _is_busy(frame, before.branch):
+            patience = min(patience, BRIEFLY)
         known = before
         await asyncio.sleep(TICK)
     return True
+
+
+def _is_busy(frame: Frame, branch: int | None) -> bool:
+    """Whether a branch is there, and waits for a call that runs, or to be given something to do."""
+    tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == branch]
+    return bool(tasks) and all(_is_at_work(task, frame) for task in tasks)
 
 
 def _expect(frame: Frame, before: Before) -> bool:

@@ -239,8 +239,11 @@ def turn_by_turn(world: World, bodies: list[Callable[[Workers], Awaitable[Any]]]
     return workers.run(wf, None), workers.ran
 
 
-def taking(*shares: list[str], lost: bool = False) -> Callable[[Workers], Awaitable[list[str]]]:
-    """Workers that take these items, one after the other, and then wait for more; whether the attempt is lost then."""
+def taking(
+    *shares: list[str], lost: bool = False, beats: bool = False
+) -> Callable[[Workers], Awaitable[list[str]]]:
+    """Workers that take these items, one after the other, and then wait for more; whether the attempt is lost then, and
+    another branch keeps time meanwhile."""
 
     async def body(workers: Workers) -> list[str]:
         found: list[str] = []
@@ -254,7 +257,13 @@ def taking(*shares: list[str], lost: bool = False) -> Callable[[Workers], Awaita
                 found.append(await workers.process(await queue.get()))
                 queue.task_done()
 
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(0.01)
+
         started = [asyncio.create_task(worker(queue)) for queue in queues]
+        if beats:
+            started.append(asyncio.create_task(beat()))
         for queue in queues:
             await queue.join()
         for each in started:
@@ -276,6 +285,12 @@ def test_a_worker_gets_the_record_of_one_that_is_at_work(async_world: World) -> 
     """G2: that had made no call yet that ends later, so it won't make a recorded one after it."""
     found = turn_by_turn(async_world, [taking(["x"], ["y"], lost=True), taking(["y", "next"], ["long", "x"])])
     assert found == (["LONG", "NEXT", "X", "Y"], ["long", "next"])
+
+
+def test_a_worker_gets_a_record_while_another_branch_only_keeps_time(async_world: World) -> None:
+    """G2: a heartbeat has nobody wait for a worker that has nothing to do."""
+    before, after = taking(["x"], ["y"], lost=True), taking(["y", "x"], [], beats=True)
+    assert turn_by_turn(async_world, [before, after]) == (["X", "Y"], [])
 
 
 def test_workers_get_each_others_records(async_world: World) -> None:
