@@ -1,6 +1,6 @@
 """Branches: the asyncio tasks that one frame's user code has split into.
 
-A held call (`engine/calls/spawn.py`) is placed once every other branch of its frame waits too, so that a
+A held call (`engine/calls/holding.py`) is placed once every other branch of its frame waits too, so that a
 slow branch that has yet to claim its records is no false alarm. A branch counts as waiting when it
 waits for a held call, or for other branches (`gather`, `TaskGroup`, `wait`, a task). Where it waits
 for anything else (a timer, a socket) it is still under way.

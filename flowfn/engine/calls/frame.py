@@ -109,7 +109,7 @@ class Frame:
         self.children: dict[Future[Any], Call] = {}
         """The calls that it has made and that haven't been seen to end."""
         self.unplaced: list[Call] = []
-        """Those of them that are held until somebody waits; see `engine/calls/spawn.py`."""
+        """Those of them that are held until somebody waits; see `engine/calls/holding.py`."""
         self.failures: list[tuple[Call, BaseException]] = []
         """Its calls that failed, or whose recorded failure it was given, in the order in which they did."""
         self.mistaken: dict[Future[Any], str] = {}

@@ -7,7 +7,7 @@ differs only in the clock; where neither fits, the question is asked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,9 +27,9 @@ from flowfn.engine.questions.answers import (
 from flowfn.engine.questions.listing import is_due, list_what_waits
 from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.record import CallInfo, Record, one_row
-from flowfn.engine.replay.matching import Same, judge
+from flowfn.engine.replay.matching import Same, Sought, judge
 from flowfn.errors import InvalidAnswer, Suspended
-from flowfn.identity.digest import digest, render
+from flowfn.identity.digest import Digest, digest, render
 from flowfn.instance_ids import instance_id
 from flowfn.kinds import spelled
 from flowfn.rendering import quoted
@@ -39,6 +39,7 @@ from flowfn.values import MISSING, Interrupt
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
     from flowfn.engine.records.notes import Note
+    from flowfn.engine.records.unclaimed import Unclaimed
     from flowfn.ports import Host
 
 NAME = "interrupt"
@@ -216,42 +217,45 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     task, occurrence, branch = next_identity(frame, name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
 
-    def is_others(record: Record) -> bool:
-        is_told_otherwise = key is not None or run.settings.positional
-        if is_told_otherwise or not frame.keeps(record, branch) or frame.branches is None:
-            return False
-        return frame.branches.are_told(record, branch, code)
-
+    is_told = key is not None or run.settings.positional
+    seeker = _Seeker(frame, digested, None if is_told else branch)
     equal = run.ledger.records.get(task)
-    if equal is not None and is_others(equal):
+    if equal is not None and seeker.is_others(equal):
         task, occurrence = identity_apart(frame, name, digested.exact, branch)
     info = CallInfo(
         name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], bool(digested.weak),
         occurrence, run.journal.order, run.host.now(), question.site, render(payload), "", code, position,
         digested.form, branch,
     )  # fmt: skip
+    sought = Sought(task, frame.scope, code, name, digested, occurrence, position)
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
-    while isinstance(
-        verdict := judge(
-            run.ledger,
-            task,
-            frame.scope,
-            code,
-            name,
-            digested,
-            occurrence,
-            position,
-            policy,
-            is_others=is_others,
-            possible=lambda similar: run.ledger.origins.possible(similar, digested, frame),
-        ),
-        Same,
-    ):
+    while isinstance(verdict := judge(run.ledger, sought, policy, seeker), Same):
         if verdict.record.claim():
             if frame.branches is not None:
                 frame.branches.claim(verdict.record, branch)
             return info, verdict.record.task, verdict.record
     return info, task, None
+
+
+class _Seeker:
+    """A question of a frame's code, as it looks for its record; `branch` is None where branches tell none apart."""
+
+    def __init__(self, frame: Frame, digest: Digest, branch: int | None) -> None:
+        self._frame = frame
+        self._digest = digest
+        self._branch = branch
+
+    def claimant(self) -> None:
+        """Nobody's name is shared: it is the question's own."""
+
+    def is_others(self, record: Record) -> bool:
+        frame, branch = self._frame, self._branch
+        if branch is None or not frame.keeps(record, branch) or frame.branches is None:
+            return False
+        return frame.branches.are_told(record, branch, frame.call.definition.code)
+
+    def possible(self, similar: Unclaimed) -> Iterator[Record]:
+        return self._frame.run.ledger.origins.possible(similar, self._digest, self._frame)
 
 
 def _answered(record: Record) -> bool:

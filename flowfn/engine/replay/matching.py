@@ -17,15 +17,16 @@ Nothing here waits, runs or reads a record's value.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from flowfn.definition import OnDivergence
-from flowfn.engine.records.unclaimed import NONE, Unclaimed
+from flowfn.engine.records.unclaimed import NONE
 
 if TYPE_CHECKING:
     from flowfn.engine.records.ledger import Ledger
     from flowfn.engine.records.record import Record
+    from flowfn.engine.records.unclaimed import Unclaimed
     from flowfn.engine.replay.namesakes import Claimant
     from flowfn.identity.digest import Digest
 
@@ -55,46 +56,62 @@ NEW = New()
 _DAY = re.compile(r"(?:19|20)\d\d(-?)[01]\d\1[0-3]\d")
 
 
+class Sought(NamedTuple):
+    """A call as it is known before it is known which: `task` is the id that it has if it is a new one, `scope_code` the
+    fingerprint of the code that makes it, and `position` how many of its name its scope had made before."""
+
+    task: str
+    scope: str
+    scope_code: str
+    name: str
+    digest: Digest
+    occurrence: int
+    position: int
+
+
+class Seeker(Protocol):
+    """Who looks for the record of a call."""
+
+    def claimant(self) -> Claimant | None:
+        """The function that is called, where it shares its name with others: it claims no records of theirs."""
+
+    def is_others(self, record: Record) -> bool:
+        """Whether a record is of another branch, which is expected to come for it."""
+
+    def possible(self, similar: Unclaimed) -> Iterator[Record]:
+        """Those of similar records whose arguments are made anew where they differ."""
+
+
 def judge(
-    ledger: Ledger,
-    task: str,
-    scope: str,
-    scope_code: str,
-    name: str,
-    digest: Digest,
-    occurrence: int,
-    position: int,
-    policy: OnDivergence,
-    claiming: Callable[[], Claimant | None] = lambda: None,
-    is_others: Callable[[Record], bool] = lambda _: False,
-    possible: Callable[[Unclaimed], Iterable[Record]] = iter,
-    *,
-    day_is_clock: bool = True,
+    ledger: Ledger, sought: Sought, policy: OnDivergence, seeker: Seeker, *, day_is_clock: bool = True
 ) -> Verdict:
     """Decide what a call is, by the rules above, given what has been claimed so far.
 
     `day_is_clock` is False where the author has said that a day which may be the clock's names an item.
-    A function that shares its name with others, which `claiming` tells, claims no records of theirs; and a branch none
-    that `is_others`. Of similar ones only those are `possible` whose arguments are made anew where they differ.
     """
-    record = ledger.records.get(task)
+    scope, scope_code, name, digest = sought.scope, sought.scope_code, sought.name, sought.digest
+    record = ledger.records.get(sought.task)
     if record is not None and not record.claimed:
         return Same(record)
     rivals = ledger.rivals(scope, name)
-    claimant = claiming() if rivals else None
+    claimant = seeker.claimant() if rivals else None
 
     def fitting(records: Iterable[Record]) -> Iterator[Record]:
-        return (each for each in records if (claimant is None or claimant.fits(each)) and not is_others(each))
+        return (
+            each
+            for each in records
+            if (claimant is None or claimant.fits(each)) and not seeker.is_others(each)
+        )
 
     if not any(fitting(rivals)):
         return NEW
-    for rival in fitting(same := ledger.but_for_new_fields(scope, name, digest.form, occurrence)):
+    for rival in fitting(same := ledger.but_for_new_fields(scope, name, digest.form, sought.occurrence)):
         if claimant is None or claimant.is_sure(rival, same):
             return Same(rival, "fields")
     similar = NONE if digest.skeleton is None else rivals.like(scope_code, digest.skeleton)
 
     def alike() -> Iterator[Record]:
-        return fitting(possible(similar) if similar else ())
+        return fitting(seeker.possible(similar) if similar else ())
 
     for rival in alike():
         if not _only_the_clock_differs(rival, digest):
@@ -108,7 +125,7 @@ def judge(
     if policy == "error":
         return next((Ambiguous(rival, forbidden=True) for rival in fitting(rivals)), NEW)
     if policy == "reuse":
-        placed = fitting(rivals.at(scope_code, position))
+        placed = fitting(rivals.at(scope_code, sought.position))
         return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW
