@@ -10,6 +10,7 @@ import math
 import operator
 import sqlite3
 import sys
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -22,7 +23,7 @@ import psycopg
 import pytest
 
 from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
-from flowfn import Command, entrypoint, interrupt, task
+from flowfn import Command, Task, entrypoint, interrupt, task
 from flowfn.engine.records import keeping
 from flowfn.hosts.threads import ThreadHost
 from flowfn.identity.digest import exact
@@ -161,6 +162,81 @@ def test_a_recorded_call_costs_the_same_among_many(saver: Saver) -> None:
 
     resumed(10)
     check(resumed, TASKS, RESUMED[kind(saver)])
+
+
+LIKE_ANOTHER = Cost(82, 0)
+"""Its own part as a recorded call, and a look for ids and times in what it came to, which has 500 other numbers."""
+
+
+def test_a_call_like_a_recorded_one_costs_little_whatever_data_is_recorded() -> None:
+    """Rule 4: whether a result told of an item is looked for among what may tell of one."""
+    items = ["b"]
+
+    @task
+    def embed(number: int) -> list[float]:
+        return [number + part / 7 for part in range(500)]
+
+    @task
+    def read(name: str) -> str:
+        return str(uuid.uuid4())
+
+    @task
+    def store(made: str) -> str:
+        return made
+
+    @entrypoint(checkpointer=MemorySaver())
+    def workflow(size: int) -> None:
+        for number in range(size):
+            embed(number).result()
+        for name in items:
+            store(read(name).result()).result()
+        interrupt("go on?")
+
+    def resumed(size: int) -> Cost:
+        items[:] = ["b"]
+        workflow.invoke(size, config(size))
+        items[:] = ["a", "b"]
+        return cost(lambda: workflow.invoke(Command(resume=1), config(size)))
+
+    resumed(10)
+    check(resumed, ((20, 40), (180, 200)), LIKE_ANOTHER)
+
+
+UNLIKE = Cost(855, 0)
+"""Two calls that run anew, an id in the arguments of one, and three lines in the report."""
+
+
+def test_a_call_that_runs_anew_looks_at_no_record_of_others() -> None:
+    """Of many calls that differ in their ids alone none is looked at by one that may be none of them."""
+
+    def made(version: str) -> Task[[int], int]:
+        @task(name="read", version=version, on_code_change="rerun")
+        def read(number: int) -> int:
+            return number
+
+        return read
+
+    @entrypoint(checkpointer=MemorySaver(), on_divergence="rerun")
+    def workflow(size: int) -> None:
+        for number in range(size):
+            read(number).result()
+            keep(str(uuid.uuid4())).result()
+        interrupt("go on?")
+
+    @task
+    def keep(made: str) -> str:
+        return made
+
+    def resumed(size: int) -> Cost:
+        nonlocal read
+        read = made("1")
+        workflow.invoke(size, config(size))
+        read = made("2")
+        return cost(lambda: workflow.invoke(Command(resume=1), config(size)))
+
+    read = made("1")
+    resumed(10)
+    check(resumed, ((20, 40), (180, 200)), UNLIKE)
 
 
 FORKED = {"memory": Cost(27, 0), "sqlite": Cost(32, 0)}

@@ -31,7 +31,9 @@ __all__ = [
     "digest",
     "exact",
     "hashed",
+    "is_ordinary_value",
     "is_plain",
+    "leaf_text",
     "masked_form",
     "qualified_name",
     "render",
@@ -104,6 +106,11 @@ def _ordinary(arguments: Mapping[str, Any]) -> Digest | None:
     if not is_ordinary(packed):
         return None
     return _made((hashed(packed), None, (), "", packed if len(packed) <= _KEPT else None))
+
+
+def is_ordinary_value(value: Any) -> bool:
+    """Whether a glance shows that a value is plain, and has no volatile leaf in it."""
+    return _ordinary({"value": value}) is not None
 
 
 def is_plain(value: Any) -> bool:
@@ -233,6 +240,11 @@ class _MaskedWalk(Walk):
     def _mask(self, sort: str, kind: Kind, text: str) -> Ext:
         self.leaves.append(Leaf(_path(self._path), kind, _brief(text)))
         return tagged("volatile", sort, kind)
+
+
+def leaf_text(leaf: Any) -> str:
+    """The short rendering of a volatile leaf, which is another one for another leaf."""
+    return _brief(_text_of(leaf))
 
 
 def _text_of(leaf: Any) -> str:

@@ -1,4 +1,4 @@
-"""A recorded call whose id or time is recorded elsewhere is made with that again, so no other call is taken for it.
+"""Two calls whose ids or times were told to the code that makes them are two, and neither gets the other's record.
 
 Rules 2 to 4 of section 4: only what is made anew on each attempt may differ in what is by its nature another each time.
 """
@@ -8,11 +8,14 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 import pytest
 
-from flowfn import NonDeterminismError, interrupt
+from flowfn import NonDeterminismError, NotDone, interrupt
 
 from ..worlds import World, asked, questions
 
@@ -20,13 +23,41 @@ MADE: dict[str, Callable[[], Any]] = {
     "id": lambda: str(uuid.uuid4()),
     "time": time.time,
     "both": lambda: {"order": [f"order-{uuid.uuid4()}"], "at": time.time()},
+    "number": lambda: uuid.uuid4().int / 7e37,
+}
+
+SECONDS = count(-1)
+"""A second each, without the wait for it."""
+
+
+def stamp() -> int:
+    return int(time.time()) + next(SECONDS) % 3
+
+
+FORMS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "isoformat": (lambda: datetime.now(UTC), datetime.isoformat),
+    "fromisoformat": (lambda: datetime.now(UTC).isoformat(), datetime.fromisoformat),
+    "timestamp": (datetime.now, datetime.timestamp),
+    "fromtimestamp": (time.time, datetime.fromtimestamp),
+    "nanoseconds": (time.time_ns, lambda at: at / 1e9),
+    "hex": (uuid.uuid4, lambda made: made.hex),
+    "bytes": (lambda: str(uuid.uuid4()), lambda made: uuid.UUID(made).bytes),
+    "of the time": (uuid.uuid1, lambda made: made.hex),
+    "a key": (lambda: {str(uuid.uuid4()): 1}, lambda made: next(iter(made))),
+    "a text": (lambda: f"the order {uuid.uuid4()}, made by hand", lambda made: made.split()[2]),
 }
 
 
 class Files:
     """Each is read by a task, which makes something that is another each time, and stored by one that gets it."""
 
-    def __init__(self, world: World, make: Callable[[], Any], **options: Any) -> None:
+    def __init__(
+        self,
+        world: World,
+        make: Callable[[], Any],
+        write: Callable[[Any], Any] = lambda made: made,
+        **options: Any,
+    ) -> None:
         self.world, self.files, self.fails, self.stored = world, ["b", "c"], True, list[Any]()
 
         @world.task(**options)
@@ -39,7 +70,9 @@ class Files:
             return reading
 
         async def wf() -> dict[str, Any]:
-            found = {name: await world.value(store(await world.value(read(name)))) for name in self.files}
+            found = {
+                name: await world.value(store(write(await world.value(read(name))))) for name in self.files
+            }
             if self.fails:
                 raise ConnectionError("lost")
             return found
@@ -64,6 +97,123 @@ def test_a_new_item_in_front_runs_alone(world: World, make: Callable[[], Any]) -
     assert found["a"] not in (b, c)
 
 
+@pytest.mark.parametrize(("make", "write"), FORMS.values(), ids=FORMS)
+def test_an_item_is_known_however_its_id_or_time_is_written(
+    sync_world: World, make: Callable[[], Any], write: Callable[[Any], Any]
+) -> None:
+    """Rule 4: what the code writes otherwise than the task told it was told it all the same."""
+    files = Files(sync_world, make, write)
+    with pytest.raises(ConnectionError):
+        files.run({})
+    recorded = [*files.stored]
+    files.stored.clear()
+    files.files, files.fails = ["a", "b", "c"], False
+    found = files.run(None)
+    assert [found["b"], found["c"]] == recorded
+    assert files.stored == [found["a"]]
+
+
+@pytest.mark.parametrize("write", [lambda at: at, lambda at: at * 1000 + 7], ids=["seconds", "milliseconds"])
+def test_a_new_item_that_only_a_rough_time_tells_is_in_doubt(
+    world: World, write: Callable[[int], int]
+) -> None:
+    """Rule 3: a time to the second may be in a result by chance, so that nobody knows whether it is the clock's."""
+    files = Files(world, lambda: write(stamp()))
+    with pytest.raises(ConnectionError):
+        files.run({})
+    files.files, files.fails, files.stored[:] = ["a", "b", "c"], False, []
+    with pytest.raises(NonDeterminismError, match="only in a time, which may be the clock's"):
+        files.run(None)
+    assert files.stored == []
+
+
+def test_a_rough_time_that_the_code_took_itself_is_the_clocks(world: World) -> None:
+    """Rule 2: that a result tells of the recorded one is chance, as none of this attempt tells of the new one."""
+    ran: list[str] = []
+    fails = [True]
+
+    @world.task
+    async def begin() -> dict[str, int]:
+        return {"at": at}
+
+    @world.task
+    async def charge(at: int) -> str:
+        ran.append("charge")
+        return "charged"
+
+    @world.entrypoint
+    async def wf() -> Any:
+        await world.value(begin())
+        charged = await world.value(charge(at))
+        if fails:
+            raise ConnectionError("lost")
+        return charged
+
+    at = int(time.time())
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, {}, thread_id="t")
+    fails.clear()
+    at += 1
+    assert world.invoke(wf, None, thread_id="t") == "charged"
+    assert ran == ["charge"]
+
+
+@pytest.mark.parametrize("ignored", [True, False], ids=["left out", "from around"])
+def test_an_id_that_a_result_hands_on_from_elsewhere_is_in_doubt(world: World, ignored: bool) -> None:
+    """Rule 3: an argument that doesn't count, or a variable of the module, is the code's own again on each attempt."""
+    charged: list[str] = []
+    fails = [True]
+
+    @world.task(ignore="key")
+    async def begin(customer: str, key: str) -> dict[str, str]:
+        return {"customer": customer, "key": key if ignored else own}
+
+    @world.task
+    async def charge(key: str) -> str:
+        charged.append(key)
+        return key
+
+    @world.entrypoint
+    async def wf() -> Any:
+        await world.value(begin("ada", own if ignored else ""))
+        receipt = await world.value(charge(own))
+        if fails:
+            raise ConnectionError("lost")
+        return receipt
+
+    own = str(uuid.uuid4())
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, {}, thread_id="t")
+    fails.clear()
+    own = str(uuid.uuid4())
+    with pytest.raises(NonDeterminismError):
+        world.invoke(wf, None, thread_id="t")
+    assert len(charged) == 1
+
+
+def test_what_is_in_doubt_is_no_origin(sync_world: World) -> None:
+    """G3, rule 3: a call that dies while it runs anew has an outcome of before, and none that comes again."""
+    dies = [False]
+
+    def make() -> str:
+        if dies[0]:
+            raise KeyboardInterrupt
+        return str(uuid.uuid4())
+
+    def version(number: str) -> Files:
+        return Files(sync_world, make, version=number, on_code_change="rerun", in_doubt=lambda _: NotDone())
+
+    with pytest.raises(ConnectionError):
+        version("1").run({})
+    dies[0], edited = True, version("2")
+    with pytest.raises(KeyboardInterrupt):
+        edited.run(None)
+    dies[0] = edited.fails = False
+    with pytest.raises(NonDeterminismError):
+        edited.run(None)
+    assert edited.stored == []
+
+
 def test_what_is_read_anew_leaves_its_call_in_doubt(world: World) -> None:
     """Rule 3: what was recorded isn't reused, so that the call comes with another id."""
     made = iter("0123")
@@ -81,26 +231,29 @@ def test_what_is_read_anew_leaves_its_call_in_doubt(world: World) -> None:
     assert edited.stored == []
 
 
-def test_a_time_that_a_call_hands_on_is_the_clocks(world: World) -> None:
-    """Rule 2: that a call returned what it was given says nothing of where that came from."""
+@pytest.mark.parametrize(
+    "form", [datetime.timestamp, datetime.isoformat, copy], ids=["number", "text", "same"]
+)
+def test_a_time_that_a_call_hands_on_is_the_clocks(world: World, form: Callable[[datetime], Any]) -> None:
+    """Rule 2: that a call returned what it was given, in whatever form, says nothing of where that came from."""
     ran: list[str] = []
     fails = [True]
 
     @world.task
-    async def begin(at: float) -> float:
+    async def begin(at: datetime) -> Any:
         ran.append("begin")
-        return at
+        return {"begun": form(at)}
 
     @world.task
-    async def charge(at: float) -> str:
+    async def charge(at: Any) -> str:
         ran.append("charge")
         return "charged"
 
     @world.entrypoint
     async def wf() -> Any:
-        now = time.time()
+        now = datetime.now(UTC)
         await world.value(begin(now))
-        charged = await world.value(charge(now))
+        charged = await world.value(charge(form(now)))
         if fails:
             raise ConnectionError("lost")
         return charged
@@ -141,13 +294,14 @@ def test_threads_take_the_ids_of_the_input_for_what_they_are(sync_world: World) 
     assert ran == [ids[1], ids[0]]
 
 
-def test_an_answer_about_an_item_goes_to_no_new_one(world: World) -> None:
+@pytest.mark.parametrize("clock", [time.time, stamp], ids=["to the microsecond", "to the second"])
+def test_an_answer_about_an_item_goes_to_no_new_one(world: World, clock: Callable[[], float]) -> None:
     """G8: of questions that differ in a recorded time each has its own answer."""
     files, answers = ["b"], list[tuple[str, str]]()
 
     @world.task
     async def read(name: str) -> float:
-        return time.time()
+        return clock()
 
     @world.entrypoint
     async def wf() -> None:

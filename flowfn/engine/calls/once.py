@@ -7,6 +7,7 @@ value to another one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +47,11 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
         frame.call.definition.code, occurrence, digested.form, branch,
     )  # fmt: skip
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
+    told = partial(run.ledger.note, ()) if run.ledger.records else None
     if frame.call.definition.is_async and journal.commits_elsewhere:
-        journal.owe(note, RETURN, value, f"{name}()")
+        journal.owe(note, RETURN, value, f"{name}()", told)
         return value
-    drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
+    drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()", told=told))
     return value
 
 

@@ -43,6 +43,7 @@ def reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | No
         if record.in_doubt:
             report_in_doubt(call, record)
             call.doubt = record
+            run.ledger.drop(record.task)
             return None
         if outcome is None:
             call.waited = record.waiting
@@ -57,6 +58,7 @@ def reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | No
     if run.readers or call.definition.reader is not None:
         told = (MISSING, value) if has_failed else (value, None)
         if not told_again(call, record, *told):
+            run.ledger.drop(record.task)
             return None
     if has_failed:
         failing.note(value, call, record.index)

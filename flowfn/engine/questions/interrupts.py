@@ -164,7 +164,9 @@ def _take(frame: Frame, task: str, info: CallInfo, answer: Any, by: str | None) 
     run, journal = frame.run, frame.run.journal
     assert journal is not None
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
-    rows = answer_rows(journal, task, journal.encode(answer, "an answer"), by, run.host.now())
+    data = journal.encode(answer, "an answer")
+    run.ledger.note((), data)
+    rows = answer_rows(journal, task, data, by, run.host.now())
     journal.ride(note.namespace, note.checkpoint, rows)
     return answer
 
@@ -256,6 +258,9 @@ class _Seeker:
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         return self._frame.run.ledger.origins.possible(similar, self._digest, self._frame)
+
+    def by_the_clock(self, similar: Unclaimed) -> Iterator[Record]:
+        return self._frame.run.ledger.origins.by_the_clock(similar, self._digest, self._frame)
 
 
 def _answered(record: Record) -> bool:

@@ -196,13 +196,17 @@ class Journal:
         future: Future[Any] | None = None,
         more: Sequence[WriteRow] = (),
         settles: Future[Any] | None = None,
+        told: Callable[[bytes], object] | None = None,
     ) -> Coroutine[Any, Any, None]:
-        """Commit what came of a call, with what `more` is said of that, under the number that its note has then.
+        """Commit what came of a call, with what `more` is said of that, under the number that its note has then; and
+        let somebody be `told` what that is before anybody sees it.
 
         Raises:
             SerializationError: the value can't be stored; nothing was written.
         """
         data = self.encode(value, owner)
+        if told is not None:
+            told(data)
         note.order = self.next_order()
 
         def written() -> None:
@@ -218,13 +222,18 @@ class Journal:
         """Whether the event loop's own thread can't commit in place: the saver needs the loop for that."""
         return self._backlog is None and getattr(self.saver, "needs_loop", False)
 
-    def owe(self, note: Note, channel: str, value: Any, owner: str) -> None:
+    def owe(
+        self, note: Note, channel: str, value: Any, owner: str, told: Callable[[bytes], object] | None = None
+    ) -> None:
         """Have what came of a call recorded with the next commit, and before another call begins.
 
         Raises:
             SerializationError: the value can't be stored; nothing was written.
         """
-        row = WriteRow(note.row.task, self.next_order(), channel, self.encode(value, owner))
+        data = self.encode(value, owner)
+        if told is not None:
+            told(data)
+        row = WriteRow(note.row.task, self.next_order(), channel, data)
         self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
         self.owed[row.task] = Writes(note.namespace, note.checkpoint, (note.row, row))
 

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record
-from flowfn.engine.records.unclaimed import NONE, Rivals
+from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
-from flowfn.engine.replay.origins import Origins
+from flowfn.engine.replay.origins import Anew, Origins
+from flowfn.identity.digest import Leaf
 from flowfn.identity.grown import without_defaults
 from flowfn.identity.made_with.together import Maker
+from flowfn.identity.told import mentions_fractions
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
@@ -79,6 +81,7 @@ class Ledger:
         self.lent: dict[str, CallSummary] = {}
         """Records that went to calls of another day, by their task, and those calls."""
         self._dropped: set[str] = set()
+        self._anew: Anew | None = None
         self._index: _Index | None = None
         if rows:
             self.add(rows, serde)
@@ -86,6 +89,8 @@ class Ledger:
     def add(self, rows: Iterable[WriteRow], serde: Deserializer | None, first: int = 1) -> None:
         """Take up rows in the order in which they were committed; of the calls' outcomes, the first has this place."""
         place, last, records = self.last_place, self.last_index, self.records
+        if self._anew is None and serde is not None:
+            self._anew = Anew(serde.loads)
         for place, row in enumerate(rows, first):
             task = row.task
             if row.path or row.channel not in OF_CALLS:
@@ -196,14 +201,20 @@ class Ledger:
         """The times and ids that are recorded."""
         index = self._indexed
         if index.origins is None:
-            index.origins = Origins(index.records.values(), self._dropped)
+            assert self._anew is not None
+            index.origins = Origins(index.records.values(), self._dropped, self._anew, index.has_fractions)
         return index.origins
+
+    def note(self, leaves: Sequence[Leaf], data: bytes) -> None:
+        """Note what a call with these leaves, which ran anew, came to: a recorded one may be looked for by that."""
+        if self._anew is not None and self.records and self._indexed.volatile:
+            self._anew.add(data, [leaf.text for leaf in leaves], self._indexed.has_fractions)
 
     def drop(self, task: str) -> None:
         """Note that the outcome of a recorded call isn't reused."""
         self._dropped.add(task)
         if self._index is not None and self._index.origins is not None:
-            self._index.origins.sort_again()
+            self._index.origins.sort_again(task)
 
     def is_claimed(self, task: str) -> bool:
         """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""
@@ -277,6 +288,17 @@ class _Index:
         self.occurrences = {key: sorted(found) for key, found in numbers.items()}
         self._by_values: dict[tuple[str, str], dict[tuple[int, Hashable], list[Record]]] = {}
         self.origins: Origins | None = None
+
+    @cached_property
+    def volatile(self) -> Unclaimed:
+        """The calls that have leaves which may be made anew."""
+        return Unclaimed([record for record in self.records.values() if record.info and record.info.leaves])
+
+    @cached_property
+    def has_fractions(self) -> bool:
+        """Whether some of these leaves are numbers with a fraction that are no times."""
+        infos = (record.info for record in self.records.values())
+        return mentions_fractions(text for info in infos if info is not None for _, _, text in info.leaves)
 
     def by_values(self, scope: str, name: str) -> dict[tuple[int, Hashable], list[Record]]:
         """The calls of a name in a scope by their occurrence, and what isn't at its default in their arguments."""

@@ -79,7 +79,10 @@ class Seeker(Protocol):
         """Whether a record is of another branch, which is expected to come for it."""
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
-        """Those of similar records whose arguments are made anew where they differ."""
+        """Those of similar records whose arguments may be made anew where they differ."""
+
+    def by_the_clock(self, similar: Unclaimed) -> Iterator[Record]:
+        """Those of them that differ only in what the clock makes anew."""
 
 
 def judge(
@@ -110,13 +113,8 @@ def judge(
             return Same(rival, "fields")
     similar = NONE if digest.skeleton is None else rivals.like(scope_code, digest.skeleton)
 
-    def alike() -> Iterator[Record]:
-        return fitting(seeker.possible(similar) if similar else ())
-
-    for rival in alike():
-        if not _only_the_clock_differs(rival, digest):
-            continue
-        if claimant is not None and not claimant.is_sure(rival, [*alike()]):
+    for rival in fitting(seeker.by_the_clock(similar) if similar else ()):
+        if claimant is not None and not claimant.is_sure(rival, [*fitting(seeker.possible(similar))]):
             continue
         if not differs_in_a_day(rival, digest):
             return Same(rival, "clock")
@@ -129,7 +127,8 @@ def judge(
         return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW
-    return next((Ambiguous(rival) for rival in alike() if rival.finished), NEW)
+    doubted = fitting(seeker.possible(similar) if similar else ())
+    return next((Ambiguous(rival) for rival in doubted if rival.finished), NEW)
 
 
 def differs_in_a_day(rival: Record, digest: Digest) -> bool:
@@ -137,11 +136,3 @@ def differs_in_a_day(rival: Record, digest: Digest) -> bool:
     assert rival.info is not None
     pairs = zip(rival.info.leaves, digest.leaves, strict=False)
     return any(text != leaf.text and _DAY.fullmatch(leaf.text) is not None for (_, _, text), leaf in pairs)
-
-
-def _only_the_clock_differs(rival: Record, digest: Digest) -> bool:
-    assert rival.info is not None
-    then, now = rival.info.leaves, digest.leaves
-    if len(then) != len(now):
-        return False
-    return all(kind == "clock" or text == leaf.text for (_, kind, text), leaf in zip(then, now, strict=True))

@@ -1,96 +1,191 @@
-"""Where the times and ids among a recorded call's arguments come from.
+"""Where the times and ids among a call's arguments come from.
 
-Rule: what is recorded is the same on each attempt. So a call whose time or id is part of an earlier outcome, or of what
-its caller was given, is made with that again: one that differs from it in that is another call, and neither the clock
-nor chance made it anew. An outcome that hands on what its own call was given says nothing of where that came from, and
-a time that isn't told to the microsecond may be the same by chance.
+Rule: what is recorded is the same on each attempt. So a recorded call whose time or id is part of an earlier outcome,
+or of what its caller was given, is made with that again; and a call whose own time or id is part of what its code was
+told in this attempt is about what that names. Where the two differ in it, neither the clock nor chance made it anew:
+they are two calls. What code makes itself it wasn't told, though an earlier outcome may have it, as it was handed on.
+A time that isn't told to the microsecond may be in both by chance: then the calls are in doubt. An outcome that hands
+on what its own call was given says nothing of where that came from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, compress, count
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.records.unclaimed import Unclaimed
-from flowfn.identity.digest import Digest, digest
+from flowfn.identity.told import keys_of, known_as, told_in
 from flowfn.row_channels import ERROR
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
-    from flowfn.engine.records.record import Record
+    from flowfn.engine.records.record import CallInfo, Record
+    from flowfn.identity.digest import Digest
 
-_Sorted = Mapping[tuple[int, ...], Mapping[tuple[str, ...], Unclaimed]]
+Places = tuple[int, ...]
+"""Of leaves, among those of a call."""
 
-_LAST = 253_402_300_799.0
-"""The end of the year 9999, in seconds since the epoch."""
+_COUNT = -1
+"""In the place of a leaf: how many there are."""
 
-_DIGITS = 15
-"""Of a time that is told to the microsecond."""
+
+class _Sought(NamedTuple):
+    """What similar records are looked for by."""
+
+    similar: Unclaimed
+    told: frozenset[int]
+    """The places of the call's leaves that its code was told: there a record's is the same, if it comes again."""
+    by_the_clock: bool
+    """Whether it is the same wherever it isn't the clock's; else a time that may be by chance doesn't count."""
 
 
 class Origins:
-    """The times and ids that the records of one superstep give back."""
+    """The times and ids that the records of one superstep give back, and those that this attempt was told beside."""
 
-    def __init__(self, records: Iterable[Record], dropped: Container[str]) -> None:
+    def __init__(
+        self, records: Iterable[Record], dropped: Container[str], anew: Anew, fractions: bool
+    ) -> None:
         self._dropped = dropped
         """The calls whose outcomes aren't reused."""
+        self._anew = anew
         self._outcomes: dict[str, list[Record]] = {}
-        self._given: dict[str, frozenset[str]] = {}
+        self._telling: set[str] = set()
+        """The calls whose outcomes these are."""
+        self._given: dict[str, set[str]] = {}
         """By scope: those of what the code there was given."""
-        self._sorted: dict[Unclaimed, _Sorted] = {}
+        self._sorted: dict[_Sought, dict[Places, dict[tuple[str, ...], Unclaimed]]] = {}
+        self._fractions = fractions
         for record in records:
             if record.outcome is not None and record.outcome.channel != ERROR:
                 self._add(record)
 
     def _add(self, record: Record) -> None:
-        handed_on = set() if record.info is None else {text for _, _, text in record.info.leaves}
-        with suppress(Exception):  # who asks for the value is told that it can't be restored
-            for text in _told_in({"": record.value()}) - handed_on:
-                self._outcomes.setdefault(text, []).append(record)
+        leaves = () if record.info is None else (text for _, _, text in record.info.leaves)
+        for key in _told_by(record.value, leaves, self._fractions):
+            self._outcomes.setdefault(key, []).append(record)
+            self._telling.add(record.task)
 
-    def sort_again(self) -> None:
-        """Another outcome isn't reused."""
-        self._sorted.clear()
+    def sort_again(self, without: str) -> None:
+        """The outcome of one more call isn't reused."""
+        if without in self._telling:
+            self._sorted.clear()
 
     def possible(self, similar: Unclaimed, now: Digest, frame: Frame) -> Iterator[Record]:
         """Of recorded calls that differ from one of a frame's code in times and ids alone, those that may be it: but
         for those that will be made with one that it hasn't."""
-        known = self._sorted.get(similar)
+        return self._found(similar, now, frame, by_the_clock=False)
+
+    def by_the_clock(self, similar: Unclaimed, now: Digest, frame: Frame) -> Iterator[Record]:
+        """Those of them that differ in the clock's times alone, and in none that may be another item's."""
+        return self._found(similar, now, frame, by_the_clock=True)
+
+    def _found(
+        self, similar: Unclaimed, now: Digest, frame: Frame, *, by_the_clock: bool
+    ) -> Iterator[Record]:
+        leaves = enumerate(now.leaves)
+        told = (at for at, leaf in leaves if self._was_told(leaf.text, frame, surely=not by_the_clock))
+        sought = _Sought(similar, frozenset(told), by_the_clock)
+        known = self._sorted.get(sought)
         if known is None:
-            known = self._sorted[similar] = self._sort(similar, frame)
-        texts = {at: leaf.text for at, leaf in enumerate(now.leaves)}
-        found = (records.get(tuple(texts.get(at, "") for at in places)) for places, records in known.items())
+            known = self._sorted[sought] = self._sort(sought, frame)
+        texts = _texts(leaf.text for leaf in now.leaves)
+        found = (records.get(tuple(texts.get(at, "") for at in where)) for where, records in known.items())
         return chain.from_iterable(filter(None, found))
 
-    def _sort(self, similar: Unclaimed, frame: Frame) -> _Sorted:
-        """Similar calls by the places and the texts of their leaves that are recorded elsewhere."""
-        given = self._given.get(frame.scope)
-        if given is None:
-            given = self._given[frame.scope] = _told_in({"": [frame.call.args, frame.call.kwargs]})
-        found: dict[tuple[int, ...], dict[tuple[str, ...], list[Record]]] = {}
-        for record in similar:
+    def _sort(self, sought: _Sought, frame: Frame) -> dict[Places, dict[tuple[str, ...], Unclaimed]]:
+        """Similar calls by the places and the texts of their leaves in which they don't differ from the one sought."""
+        found: dict[Places, dict[tuple[str, ...], list[Record]]] = {}
+        for record in sought.similar:
             if (info := record.info) is not None:
-                texts = [text for _, _, text in info.leaves]
-                come_again = [text in given or self._gave(text, info.born) for text in texts]
-                places = tuple(compress(count(), come_again))
-                found.setdefault(places, {}).setdefault(tuple(compress(texts, come_again)), []).append(record)
+                texts = _texts(text for _, _, text in info.leaves)
+                where = self._settled(info, sought, frame)
+                found.setdefault(where, {}).setdefault(tuple(texts[at] for at in where), []).append(record)
         return {
-            places: {texts: Unclaimed(records) for texts, records in each.items()}
-            for places, each in found.items()
+            where: {texts: Unclaimed(records) for texts, records in each.items()}
+            for where, each in found.items()
         }
 
-    def _gave(self, text: str, before: int) -> bool:
-        sources = self._outcomes.get(text, ())
-        return any(each.index <= before and each.task not in self._dropped for each in sources)
+    def _settled(self, info: CallInfo, sought: _Sought, frame: Frame) -> Places:
+        """Where the same call has the same."""
+        leaves, by_the_clock = enumerate(info.leaves), sought.by_the_clock
+        places = [
+            at
+            for at, (_, kind, text) in leaves
+            if (by_the_clock and kind != "clock")
+            or (at in sought.told and self._comes_again(text, frame, info.born, surely=not by_the_clock))
+        ]
+        return (_COUNT, *places) if by_the_clock else tuple(places)
+
+    def _comes_again(self, text: str, frame: Frame, born: int, *, surely: bool) -> bool:
+        """Whether a recorded call will be made with a leaf that it had again."""
+        return self._is_told(text, frame, lambda record: record.index <= born, surely)
+
+    def _was_told(self, text: str, frame: Frame, *, surely: bool) -> bool:
+        """Whether the code of this attempt can have a leaf of a call from what it was told."""
+        if self._is_told(text, frame, lambda record: record.claimed, surely):
+            return True
+        known = known_as(text)
+        return known.surely >= surely and not self._anew.told(self._fractions).isdisjoint(known.keys)
+
+    def _is_told(self, text: str, frame: Frame, is_source: Callable[[Record], bool], surely: bool) -> bool:
+        known, given = known_as(text), self._given_to(frame)
+        if known.surely < surely:
+            return False
+        sources = (record for key in known.keys for record in self._outcomes.get(key, ()))
+        return not given.isdisjoint(known.keys) or any(
+            is_source(record) and record.task not in self._dropped for record in sources
+        )
+
+    def _given_to(self, frame: Frame) -> set[str]:
+        given = self._given.get(frame.scope)
+        if given is None:
+            arguments = [frame.call.args, frame.call.kwargs]
+            given = self._given[frame.scope] = told_in(arguments, fractions=self._fractions)
+        return given
 
 
-def _told_in(values: Mapping[str, Any]) -> frozenset[str]:
-    """The random values, and the times of whenever, in something."""
-    leaves = digest(values, since=0, now=lambda: _LAST, passed=lambda: 0).leaves
-    return frozenset(leaf.text for leaf in leaves if leaf.kind == "random" or _is_precise(leaf.text))
+class Anew:
+    """What calls that ran anew came to, as bytes until somebody asks what they tell."""
+
+    def __init__(self, loads: Callable[[bytes], Any]) -> None:
+        self._loads = loads
+        self._numbers = count()
+        self._left: dict[int, tuple[bytes, Sequence[str]]] = {}
+        self._size = 0
+        self._told: set[str] = set()
+
+    def add(self, data: bytes, leaves: Sequence[str], fractions: bool) -> None:
+        """Note what a call with these leaves came to."""
+        self._left[next(self._numbers)] = data, leaves
+        self._size += len(data)
+        if self._size > _KEPT:
+            self.told(fractions)
+
+    def told(self, fractions: bool) -> set[str]:
+        """The keys of all that they tell of. What one thread looks through is there for another one until it has."""
+        self._size = 0
+        for number, (data, leaves) in [*self._left.items()]:
+            self._told |= _told_by(partial(self._loads, data), leaves, fractions)
+            self._left.pop(number, None)
+        return self._told
 
 
-def _is_precise(text: str) -> bool:
-    return sum(map(str.isdigit, text)) >= _DIGITS
+def _texts(leaves: Iterable[str]) -> dict[int, str]:
+    """Leaves by their places."""
+    texts = dict(enumerate(leaves))
+    return {_COUNT: str(len(texts)), **texts}
+
+
+_KEPT = 4_000_000
+"""Bytes of outcomes that are kept at most to be looked through later."""
+
+
+def _told_by(value: Callable[[], Any], leaves: Iterable[str], fractions: bool) -> set[str]:
+    """What an outcome tells of that its call, which had these leaves, wasn't given."""
+    with suppress(Exception):  # who asks for the value is told that it can't be restored
+        told = told_in(value(), fractions=fractions)
+        return told.difference(*map(keys_of, leaves)) if told else told
+    return set()

@@ -27,6 +27,8 @@ _OF_A_DAY = (
     "An item of its own? Say on_divergence='rerun' to run it."
 )
 
+_A_TIME = "a time, which may be the clock's or an item's"
+
 _FIRST = (
     "What is recorded isn't found after such an edit, and runs again: before it, resume this run once with "
     "on_divergence='reuse', which takes the record."
@@ -53,12 +55,21 @@ def ambiguous(call: Call, verdict: Ambiguous) -> NonDeterminismError:
             f"{_OF_A_DAY} {_FIRST}\n{report}",
             report,
         )
+    is_time = _differ_in_times(call, verdict)
+    only_in, made_by = (_A_TIME, "now") if is_time else ("what looks random", "uuid4")
     return NonDeterminismError(
-        f"can't tell {call.summary} from the recorded {recorded}: they differ only in what looks random. "
-        "Made anew on each run? Make it with flowfn.uuid4() or in a task, or leave it out: @task(ignore=…) or "
+        f"can't tell {call.summary} from the recorded {recorded}: they differ only in {only_in}. "
+        f"Made anew on each run? Make it with flowfn.{made_by}() or in a task, or leave it out: @task(ignore=…) or "
         f"@task(key=…). Another item? Say on_divergence='rerun' to run it. {_FIRST}\n{report}",
         report,
     )
+
+
+def _differ_in_times(call: Call, verdict: Ambiguous) -> bool:
+    assert call.digest is not None
+    assert verdict.record.info is not None
+    pairs = zip(verdict.record.info.leaves, call.digest.leaves, strict=False)
+    return all(kind == "clock" for (_, kind, text), leaf in pairs if text != leaf.text)
 
 
 def edited(call: Call) -> NonDeterminismError:

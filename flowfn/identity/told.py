@@ -1,0 +1,199 @@
+"""What a value tells of ids and times, and whether it tells of one that an argument has.
+
+Rule: an id or a time is the same however it is written. An id is known by its text, of a UUID by its number. A time is
+known as exactly as the argument has it: to the microsecond, which nothing else has by chance, or to the millisecond or
+the second, which something else may. A day, or what isn't told to the second, says nothing of where it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from flowfn.identity.digest import is_ordinary_value, leaf_text
+from flowfn.identity.forms.canonical import Walk
+from flowfn.identity.forms.leaves import without_addresses
+from flowfn.identity.volatile import Detector, Window, in_text
+
+__all__ = ["Known", "keys_of", "known_as", "mentions_fractions", "told_in"]
+
+_LAST = 253_402_300_799.0
+"""The end of the year 9999, in seconds since the epoch."""
+
+_MOST = 100_000
+"""Items of a value that are looked through; it costs a second or so."""
+
+
+class Known(NamedTuple):
+    """How an id or a time in an argument is known: a value that tells of it tells one of the `keys`; `surely`, unless
+    something else may have the same by chance."""
+
+    keys: tuple[str, ...]
+    surely: bool
+
+
+@lru_cache(maxsize=4096)
+def known_as(text: str) -> Known:
+    """How a leaf of an argument is known; without a key, where that says nothing."""
+    if (uuid := _UUID.fullmatch(text)) is not None:
+        return Known((UUID(uuid[0]).hex,), surely=True)
+    read = _read(text)
+    if read is None:
+        return Known(() if _DAY.match(text) else (text,), surely=True)
+    digits, instants = read
+    unit = next(unit for unit in _UNITS if digits > unit.above)
+    return Known(tuple({f"{unit.name}{each // unit.length}" for each in instants}), unit.name == "us")
+
+
+def told_in(value: Any, *, fractions: bool) -> set[str]:
+    """The keys of all that a value tells of; of numbers with fractions, which data has many of, if they are sought."""
+    if is_ordinary_value(value):
+        return set()
+    walk = _Told(fractions)
+    walk.walk(value, None)
+    return {key for text in walk.texts for key in keys_of(text)}
+
+
+def keys_of(text: str) -> Iterator[str]:
+    """All keys of a leaf that a value tells of; of a time those in every unit, as it may be cut or rounded."""
+    read = None if _UUID.fullmatch(text) else _read(text)
+    if read is None:
+        yield from known_as(text).keys
+        return
+    for each in read[1]:
+        for unit in _UNITS:
+            yield f"{unit.name}{each // unit.length}"
+            yield f"{unit.name}{(each + unit.length // 2) // unit.length}"
+
+
+def mentions_fractions(texts: Iterable[str]) -> bool:
+    """Whether some of these leaves is a number with a fraction that is no time."""
+    return any(_FRACTION.fullmatch(text) is not None and _EPOCH.fullmatch(text) is None for text in texts)
+
+
+class _Unit(NamedTuple):
+    name: str
+    length: int
+    above: int
+    """How many digits of a second a time has more than, to be told in this unit."""
+
+
+_UNITS = (_Unit("us", 1, 3), _Unit("ms", 1_000, 0), _Unit("s", 1_000_000, -1))
+"""With their lengths in microseconds."""
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-?)[0-9a-fA-F]{4}(?:\1[0-9a-fA-F]{4}){2}\1[0-9a-fA-F]{12}")
+_FRACTION = re.compile(r"-?\d*\.\d+(?:e[+-]?\d+)?|-?\d+(?:\.\d+)?e[+-]?\d+")
+_EPOCH = re.compile(r"([1-4]\d{9})((?:\d{3}){0,3})(?:\.(\d+))?")
+_DAY = re.compile(r"(?:19|20)\d\d(-?)\d\d\1\d\d(?:[T _-]?\d\d[:.-]?\d\d)?(?:\s?(?:Z|[+-]\d\d:?\d\d))?$")
+_DATE = re.compile(
+    r"((?:19|20)\d\d)-?(\d\d)-?(\d\d)[T _-]?(\d\d)[:.-]?(\d\d)[:.-]?(\d\d)(?:[.,]?(\d{1,9}))?"
+    r"\s?(?:(Z)|([+-]\d\d):?(\d\d))?"
+)
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _read(text: str) -> tuple[int, list[int]] | None:
+    """Of a time, how many digits of a second it has, and which it may be, in microseconds since 1970."""
+    if (found := _EPOCH.fullmatch(text)) is not None:
+        seconds, more, fraction = found.groups()
+        digits = more + (fraction or "").rstrip("0")
+        return len(digits), _rounded(int(seconds), digits)
+    if (found := _DATE.fullmatch(text)) is not None:
+        year, month, day, hour, minute, second, fraction, utc, hours, minutes = found.groups()
+        try:
+            value = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second))
+        except ValueError:
+            return None
+        digits = fraction or ""
+        begun = _since_1970(value, UTC if utc else _zone(hours, minutes) if hours else None)
+        return len(digits), [*chain.from_iterable(_rounded(each, digits) for each in begun)]
+    return None
+
+
+def _rounded(seconds: int, digits: str) -> list[int]:
+    """The microseconds of a time to its digits: cut, and rounded."""
+    cut = seconds * 1_000_000 + int(digits[:6].ljust(6, "0"))
+    return [cut, cut + 1] if digits[6:7] >= "5" else [cut]
+
+
+def _zone(hours: str, minutes: str) -> timezone:
+    ahead = timedelta(hours=abs(int(hours)), minutes=int(minutes))
+    return timezone(-ahead if hours[0] == "-" else ahead)
+
+
+def _since_1970(value: datetime, zone: timezone | None) -> set[int]:
+    """The seconds; of one without a zone those of local time and of UTC."""
+    try:
+        zoned = (
+            [value.replace(tzinfo=UTC), value.astimezone()] if zone is None else [value.replace(tzinfo=zone)]
+        )
+    except (OverflowError, ValueError, OSError):  # the year 1 or 9999, outside of the platform's epoch
+        return set()
+    return {(each - _BEGIN) // timedelta(seconds=1) for each in zoned}
+
+
+class _Never(Window):
+    """The time of a call that no time in a text is of."""
+
+    __slots__ = ()
+
+    def meets(self, instant: float, length: float = 0.0) -> bool:
+        return False
+
+
+def _ever() -> Window:
+    """A time that every time is of."""
+    return Window(0, lambda: _LAST, lambda: 0)
+
+
+class _Told(Walk):
+    """A walk that lists the texts of all leaves that may be ids or times, also those of keys."""
+
+    __slots__ = ("_fractions", "_windows", "texts")
+
+    def __init__(self, fractions: bool) -> None:
+        super().__init__()
+        self.texts: set[str] = set()
+        self._fractions = fractions
+        self._windows = _ever(), _Never(0, lambda: _LAST, lambda: 0)
+
+    def walk(self, value: Any, step: Any) -> Any:
+        if self.size > _MOST or not (self._fractions or _may_tell(value)):
+            return None
+        return super().walk(value, step)
+
+    def of_keys(self) -> Walk:
+        return self
+
+    def mapping(self, value: Any) -> dict[str, Any]:
+        for key in value:
+            self.walk(key, None)
+        return super().mapping(value)
+
+    def text(self, value: str) -> Any:
+        parts = chain.from_iterable(in_text(without_addresses(value), window) for window in self._windows)
+        self.texts.update(leaf_text(part.text) for part in parts if part.kind is not None)
+        return None
+
+    def leaf(self, value: Any, form: Any, detect: Detector) -> Any:
+        if detect(value, self._windows[0]) is not None:
+            self.texts.add(leaf_text(value))
+        return None
+
+
+_NUMBERS = {float, int}
+
+
+def _may_tell(value: Any) -> bool:
+    """Whether a value is something else than numbers below the times, or a list of such."""
+    kind = type(value)
+    if kind is float:
+        return not value < 1e9
+    if kind is list and value and {*map(type, value)} <= _NUMBERS:
+        return not max(value) < 1e9
+    return True
