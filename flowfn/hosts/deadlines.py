@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
 
 
-async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, Any], name: str) -> Any:
+async def within(limit: float | TimeoutPolicy, coroutine: Awaitable[Any], name: str) -> Any:
     """Await a coroutine, and cancel it when its time is up, or whenever whoever awaits it is cancelled.
 
-    It is awaited to its end, with what it does to clean up; a cancelled one has its time for that.
+    It may be what else an async function returns, such as a task. It is awaited to its end, with what it does to clean
+    up; a cancelled one has its time for that.
 
     Raises:
         TaskTimeout: it was.
@@ -40,13 +41,14 @@ async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, An
             cancelled, error = True, None
             if not task.cancel():
                 raise
-    coroutine.close()  # cancelled before its first step, it would be told of as never awaited
+    if isinstance(coroutine, Coroutine):
+        coroutine.close()  # cancelled before its first step, it would be told of as never awaited
     if error is not None:
         raise error
     return task.result()
 
 
-async def _at_home(frame: Frame, coroutine: Coroutine[Any, Any, Any]) -> Any:
+async def _at_home(frame: Frame, coroutine: Awaitable[Any]) -> Any:
     """Await the code of a frame, whose home this task is: it says so itself, as an eager one begins as it is made."""
     frame.home = asyncio.current_task()
     return await coroutine

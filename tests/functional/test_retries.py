@@ -1,7 +1,10 @@
 """Retry policies and timeouts of tasks and entrypoints (section 3)."""
 
 import asyncio
+import inspect
+import sys
 import threading
+from collections.abc import Generator
 from datetime import timedelta
 from typing import Any
 
@@ -272,6 +275,30 @@ def test_an_async_task_times_out(async_world: World) -> None:
     with pytest.raises(TaskTimeout, match=r"longer than its timeout of 0.01 s"):
         world.invoke(calling(world, hang), 1)
     assert world.ran == ["unwound"]
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="what is async and no `async def` is marked so since 3.12"
+)
+def test_what_an_async_function_returns_need_be_no_coroutine(async_world: World) -> None:
+    """G7: it is awaited in its time, and is no more than that."""
+
+    class Answer:
+        def __await__(self) -> Generator[Any, None, int]:
+            yield from asyncio.sleep(0).__await__()
+            return 5
+
+    def answer() -> Any:
+        return Answer()
+
+    inspect.markcoroutinefunction(answer)  # type: ignore[attr-defined]
+    answers = task(timeout=60)(answer)
+
+    @async_world.entrypoint
+    async def wf() -> Any:
+        return await async_world.value(answers())
+
+    assert async_world.invoke(wf, {}, thread_id="t") == 5
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0], ids=["no timeout", "a timeout"])
