@@ -25,6 +25,9 @@ __all__ = ["Known", "keys_of", "known_as", "mentions_fractions", "told_in"]
 _LAST = 253_402_300_799.0
 """The end of the year 9999, in seconds since the epoch."""
 
+_EVER = 0, lambda: _LAST, lambda: 0
+"""A window that all times lie in."""
+
 _MOST = 100_000
 """Items of a value that are looked through; it costs a second or so."""
 
@@ -146,21 +149,16 @@ class _Never(Window):
         return False
 
 
-def _ever() -> Window:
-    """A time that every time is of."""
-    return Window(0, lambda: _LAST, lambda: 0)
-
-
 class _Told(Walk):
     """A walk that lists the texts of all leaves that may be ids or times, also those of keys."""
 
-    __slots__ = ("_fractions", "_windows", "texts")
+    __slots__ = ("_ever", "_fractions", "_never", "texts")
 
     def __init__(self, fractions: bool) -> None:
         super().__init__()
         self.texts: set[str] = set()
         self._fractions = fractions
-        self._windows = _ever(), _Never(0, lambda: _LAST, lambda: 0)
+        self._ever, self._never = Window(*_EVER), _Never(*_EVER)
 
     def walk(self, value: Any, step: Any) -> Any:
         if self.size > _MOST or not (self._fractions or _may_tell(value)):
@@ -176,12 +174,18 @@ class _Told(Walk):
         return super().mapping(value)
 
     def text(self, value: str) -> Any:
-        parts = chain.from_iterable(in_text(without_addresses(value), window) for window in self._windows)
-        self.texts.update(leaf_text(part.text) for part in parts if part.kind is not None)
+        if _UUID.fullmatch(value) is not None:  # as most ids are, and for less
+            self.texts.add(value)
+            return None
+        value = without_addresses(value)
+        found = in_text(value, self._ever)
+        if any(part.kind == "clock" for part in found):  # or digits in the middle of an id
+            found += in_text(value, self._never)
+        self.texts.update(leaf_text(part.text) for part in found if part.kind is not None)
         return None
 
     def leaf(self, value: Any, form: Any, detect: Detector) -> Any:
-        if detect(value, self._windows[0]) is not None:
+        if detect(value, self._ever) is not None:
             self.texts.add(leaf_text(value))
         return None
 
