@@ -113,6 +113,41 @@ def test_an_item_is_known_however_its_id_or_time_is_written(
     assert files.stored == [found["a"]]
 
 
+def test_an_error_tells_of_an_item_as_a_result_does(world: World) -> None:
+    """Rule 4: the calling code was given it, and had acted on it."""
+    names, fails, stored = ["b", "c"], [True], list[float]()
+
+    @world.task
+    async def read(name: str) -> None:
+        raise LookupError(name, time.time())
+
+    @world.task
+    async def store(at: float) -> float:
+        stored.append(at)
+        return at
+
+    @world.entrypoint
+    async def wf() -> dict[str, float]:
+        found = dict[str, float]()
+        for name in names:
+            try:
+                await world.value(read(name))
+            except LookupError as error:
+                found[name] = await world.value(store(error.args[1]))
+        if fails:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, {}, thread_id="t")
+    recorded = [*stored]
+    names.insert(0, "a")
+    fails.clear()
+    found = world.invoke(wf, None, thread_id="t")
+    assert [found["b"], found["c"]] == recorded
+    assert stored == [*recorded, found["a"]]
+
+
 @pytest.mark.parametrize("write", [lambda at: at, lambda at: at * 1000 + 7], ids=["seconds", "milliseconds"])
 def test_a_new_item_that_only_a_rough_time_tells_is_in_doubt(
     world: World, write: Callable[[int], int]

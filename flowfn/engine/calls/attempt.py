@@ -192,7 +192,7 @@ def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) 
     if call.run.readers or call.definition.reader is not None:
         more += told_rows(journal, call, failed=channel == ERROR)
     ledger, told = call.run.ledger, None
-    if ledger.records and channel == RETURN and call.digest is not None:
+    if ledger.records and call.digest is not None:
         told = partial(ledger.note, call.digest.leaves)
     return journal.record(
         host, call.note, channel, value, call.owner, call.future, more, settles=_settled_by(call), told=told

@@ -23,7 +23,7 @@ from flowfn.identity.told import mentions_fractions
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
-from flowfn.row_channels import RUN_TASK
+from flowfn.row_channels import ERROR, RUN_TASK
 from flowfn.values import Write
 
 
@@ -202,8 +202,16 @@ class Ledger:
         index = self._indexed
         if index.origins is None:
             assert self._anew is not None
-            index.origins = Origins(index.records.values(), self._dropped, self._anew, index.has_fractions)
+            comes_again = (
+                each for each in index.records.values() if each.finished and not self._is_vain(each)
+            )
+            index.origins = Origins(comes_again, self._dropped, self._anew, index.has_fractions)
         return index.origins
+
+    def _is_vain(self, record: Record) -> bool:
+        """Whether an outcome is an error that nobody has acted on: the call runs again."""
+        assert record.outcome is not None
+        return record.outcome.channel == ERROR and not self.was_survived(record)
 
     def note(self, leaves: Sequence[Leaf], data: bytes) -> None:
         """Note what a call with these leaves, which ran anew, came to: a recorded one may be looked for by that."""

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.records.unclaimed import Unclaimed
 from flowfn.identity.told import keys_of, known_as, told_in
-from flowfn.row_channels import ERROR
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -43,7 +42,7 @@ class _Sought(NamedTuple):
 
 
 class Origins:
-    """The times and ids that the records of one superstep give back, and those that this attempt was told beside."""
+    """The times and ids that recorded outcomes give back, and those that this attempt was told beside."""
 
     def __init__(
         self, records: Iterable[Record], dropped: Container[str], anew: Anew, fractions: bool
@@ -59,14 +58,10 @@ class Origins:
         self._sorted: dict[_Sought, dict[Places, dict[tuple[str, ...], Unclaimed]]] = {}
         self._fractions = fractions
         for record in records:
-            if record.outcome is not None and record.outcome.channel != ERROR:
-                self._add(record)
-
-    def _add(self, record: Record) -> None:
-        leaves = () if record.info is None else (text for _, _, text in record.info.leaves)
-        for key in _told_by(record.value, leaves, self._fractions):
-            self._outcomes.setdefault(key, []).append(record)
-            self._telling.add(record.task)
+            leaves = () if record.info is None else (text for _, _, text in record.info.leaves)
+            for key in _told_by(record.value, leaves, fractions):
+                self._outcomes.setdefault(key, []).append(record)
+                self._telling.add(record.task)
 
     def sort_again(self, without: str) -> None:
         """The outcome of one more call isn't reused."""
