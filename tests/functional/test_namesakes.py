@@ -142,6 +142,7 @@ def memo(function: Any) -> Any:
         return known[x]
 
     around.known = known  # type: ignore[attr-defined]
+    around.forget = lambda: known.clear()  # type: ignore[attr-defined]
     return around
 
 
@@ -163,6 +164,20 @@ def with_options(n: int) -> Any:
         options["x"] = x
         return options["x"] * options["n"]
 
+    return scaled
+
+
+def with_options_put_in(n: int) -> Any:
+    options: dict[str, Any] = {}
+
+    def put(name: str, value: int) -> None:
+        options[name] = value
+
+    def scaled(x: int) -> Any:
+        options["x"] = x
+        return options["x"] * options["n"]
+
+    put("n", n)
     return scaled
 
 
@@ -480,6 +495,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured named by hand": lambda n: calling(named_by_hand(n)),
     "captured memo": lambda n: calling(memo(times(n))),
     "captured with options": lambda n: calling(with_options(n)),
+    "captured with options that another puts in": lambda n: calling(with_options_put_in(n)),
     "captured given options": lambda n: calling(given_options(n=n)),
     "object that was given a decorator's": lambda n: Strategy(decorated(n)).by,
     "object that was given one": lambda n: Service(Scale(n)).by,

@@ -2,8 +2,9 @@
 
 Rule: a list, dict or set that the function around it makes of constants alone, and leaves to the functions inside it,
 holds what these have put there since. Of one that changes such things itself, that is its state, another one on each
-attempt, and nothing that it was given. What the function around puts in, or hands on, may be what tells two apart. It
-is read from the compiled code, as that is there without its source.
+attempt, and nothing that it was given. What the function around puts in, or hands on, may be what tells two apart, and
+so may what another function inside puts in, unless that becomes an attribute and no more, as `f.clear` does. It is read
+from the compiled code, as that is there without its source.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import dropwhile, islice, pairwise
 from types import CodeType, FunctionType
 from typing import Any
 
 from flowfn.identity.code.around import code_around
-from flowfn.identity.code.compiled import changes_items
+from flowfn.identity.code.compiled import changes_items, code_inside
 from flowfn.identity.made_with.assignments import Step, steps_of_maker
 from flowfn.values import MISSING
 
@@ -40,8 +42,8 @@ def as_begun(function: FunctionType) -> Mapping[str, Any]:
     if not names:
         return {}
     module = sys.modules.get(str(function.__globals__.get("__name__")))
-    around = tuple(code_around(module, function.__code__.co_qualname))
-    found = ((name, _begun(around, name)) for name in names)
+    path = (*code_around(module, function.__code__.co_qualname), function.__code__)
+    found = ((name, _begun(path, name)) for name in names)
     return {name: value for name, value in found if value is not MISSING}
 
 
@@ -53,18 +55,46 @@ def _holds_a_container(cell: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _begun(around: tuple[CodeType, ...], name: str) -> Any:
-    """What a variable of one of these functions, the outermost first, holds at first, if nothing but what is inside
-    all of them changes that; else `MISSING`."""
-    owners = [place for place, code in enumerate(around) if name in code.co_cellvars]
+def _begun(path: tuple[CodeType, ...], name: str) -> Any:
+    """What a variable of one of the functions around the last one, the outermost first, holds at first, if nothing but
+    what is inside all of them changes that; else `MISSING`."""
+    owners = [place for place, code in enumerate(path[:-1]) if name in code.co_cellvars]
     if not owners:
         return MISSING
-    owner, *between = (list(steps_of_maker(code)) for code in around[owners[-1] :])
+    path = path[owners[-1] :]
+    owner, *between = steps = [list(steps_of_maker(code)) for code in path[:-1]]
     stored = [at for at, step in enumerate(owner) if (step.action, step.name) == ("STORE_DEREF", name)]
     if len(stored) != 1 or owner[stored[0]].joins:
         return MISSING
+    if any(_hands_on(steps[at], beside) for at, beside in _changing_beside(path, name)):
+        return MISSING
     rest = [owner[: stored[0]], owner[stored[0] + 1 :], *between]
     return MISSING if any(_uses(steps, name) for steps in rest) else _value_before(owner, stored[0])
+
+
+def _changing_beside(path: tuple[CodeType, ...], name: str) -> Iterator[tuple[int, CodeType]]:
+    """The functions beside those on the way to the last one that may change what a variable holds, and the place of
+    each one's maker there."""
+    for at, (code, inner) in enumerate(pairwise(path)):
+        for each in code_inside(code):
+            if each != inner and name in each.co_freevars and changes_items(each):
+                yield at, each
+
+
+def _hands_on(steps: list[Step], function: CodeType) -> bool:
+    """Whether code does anything with a function that it makes but to make it an attribute."""
+    after = dropwhile(lambda at: steps[at].name is not function, range(len(steps)))
+    end = next((at for at in islice(after, 1, None) if steps[at].action not in _MAKING_FUNCTIONS), None)
+    if end is None or _becomes_an_attribute(steps, end - 1):
+        return False
+    return steps[end].action not in ("STORE_FAST", "STORE_DEREF") or any(
+        step.name == steps[end].name and step.action.startswith("LOAD_")
+        for at, step in enumerate(steps)
+        if not _becomes_an_attribute(steps, at)
+    )
+
+
+_MAKING_FUNCTIONS = ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
 
 
 def _uses(steps: list[Step], name: str) -> bool:

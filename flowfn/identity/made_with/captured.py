@@ -100,17 +100,6 @@ def _kept(value: Any) -> Any:
         return qualified_name(type(value))
 
 
-def _held_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function inside another one was made with, and was given since; of its state, what that was at first."""
-    begun, states = as_begun(function), dict[int, Any]()
-    for name, value in values_of(function):
-        if name in begun:
-            states[id(value)] = begun[name]
-        yield name, begun.get(name, value)
-    for name, value in attributes_of_function(function):
-        yield name, states.get(id(value), value)
-
-
 class _Look:
     """A look at one value and at what it is made of, as far as that may tell it from others.
 
@@ -123,6 +112,8 @@ class _Look:
         self._code = code
         self._left = _MAX_PARTS
         self._depth = 0
+        self._states: dict[int, Any] = {}
+        """What states were at first that functions share, by their ids."""
         self._inside: list[Any] = []
         """The classes and objects that are being looked at: what leads back to them is told by a name."""
         self.untold: list[Any] = []
@@ -139,7 +130,7 @@ class _Look:
             return qualified_name(type(value))
         self._depth += 1
         try:
-            return self._at_compound(value)
+            return self._at_compound(self._states.get(id(value), value))
         except _TooLarge:
             raise
         except Exception:  # objects run their authors' code when looked at
@@ -182,7 +173,7 @@ class _Look:
     def _told_of(self, function: FunctionType) -> dict[str, Any]:
         """What tells a function from others of its name: nothing of one to which the name leads."""
         if is_local(function):
-            held = self.by_name(dict(_held_by(function)))
+            held = self.by_name(self._held_by(function))
             is_told_by_code = self._code and function.__name__ == "<lambda>"
             return {**held, "code": fingerprint(function).source} if is_told_by_code else held
         if goes_by_its_name(function):
@@ -190,8 +181,17 @@ class _Look:
         if not is_own(function):
             return dict(self._handed_to_library(function))
         state, written_as = assigned_around(function.__code__), name_of_code(function)
-        held = self.by_name({name: value for name, value in _held_by(function) if name not in state})
+        held = self.by_name(
+            {name: value for name, value in self._held_by(function).items() if name not in state}
+        )
         return held if written_as == qualified_name(function) else {**held, "written as": written_as}
+
+    def _held_by(self, function: FunctionType) -> dict[str, Any]:
+        """What a function inside another one was made with, and was given since; of its state counts, here and in what
+        shares that, what it was at first."""
+        held = dict(values_of(function))
+        self._states.update((id(held[name]), value) for name, value in as_begun(function).items())
+        return held | dict(attributes_of_function(function))
 
     def _handed_to_library(self, function: FunctionType) -> Iterator[tuple[str, Any]]:
         """What a library's function captured that tells it from others. Its attributes don't, nor what it keeps in
@@ -274,7 +274,7 @@ class _Look:
         """What a method was made with, and which function it is, if that wasn't defined in the class."""
         if not function.__qualname__.startswith(cls.__qualname__):
             yield where, qualified_name(function)
-        for name, value in _held_by(function):
+        for name, value in self._held_by(function).items():
             if not _is_called(value, name) and not self._is_inside(value):
                 yield f"{where}.{name}", self.at(value)
 
