@@ -264,6 +264,43 @@ class Span(timedelta):
         self._shifted = True
 
 
+class Row:
+    """What a query gave, whose columns are private, in words where it lacks one."""
+
+    _currency: str | None = None
+
+    def __init__(self, **columns: str) -> None:
+        self.__dict__.update(columns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def currency(self) -> str:
+        if self._currency is None:
+            self._currency = "EUR"
+        return self._currency
+
+
+class Placed(timedelta):
+    """What is told from outside, and corrected when it is asked for."""
+
+    _place: str
+
+    @property
+    def place(self) -> str:
+        self._place = self._place.strip()
+        return self._place
+
+
+def placed(place: str) -> Placed:
+    made = Placed(1)
+    made._place = place
+    return made
+
+
 class Rows(list[int]):
     """The same of a list."""
 
@@ -722,6 +759,11 @@ class TestExact:
         plain.unit = "d"
         plain.shift()
         assert of(asked).exact != of(plain).exact
+
+    def test_what_an_object_was_given_under_the_name_that_a_getter_assigns_counts(self) -> None:
+        """G2: by its name, or by code outside of its class."""
+        assert of(Row(_currency="EUR")).exact != of(Row(_currency="USD")).exact
+        assert of(placed("Rome")).exact != of(placed("Oslo")).exact
 
     def test_what_a_duration_of_pendulum_was_asked_for_does_not_count(self) -> None:
         """G1: a task that reads the hours is not called where its result is recorded."""

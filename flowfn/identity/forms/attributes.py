@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.code.compiled import all_names, assigned_attributes
+from flowfn.identity.code.compiled import assigned_attributes, assigns_by_name
 from flowfn.identity.code.unwrapping import code_of
 from flowfn.python.slots import held_in, slots_of
 
@@ -54,16 +54,20 @@ _computed_of: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 
 
 def _kept_by_properties(cls: type) -> set[str]:
-    """The private attributes that only the getters of properties assign, as those of pendulum's durations do."""
-    members = [item for base in cls.__mro__ for item in vars(base).values()]
-    properties = [each for each in members if issubclass(type(each), property)]
+    """The private attributes that are None until the getter of a property works them out, as those of pendulum's
+    durations are, and that no other code of the class may assign."""
+    members = [item for base in cls.__mro__ for item in vars(base).items()]
+    properties = [each for _, each in members if issubclass(type(each), property)]
     getters = [code for each in properties for code in code_of(each.fget)]
-    kept = {name for code in getters for name in assigned_attributes(code) if name.startswith("_")}
+    unknown = {name for name, each in members if each is None and name.startswith("_")}
+    kept = unknown & frozenset[str]().union(*map(assigned_attributes, getters))
     if kept:
         others = [face for each in properties for face in (each.fset, each.fdel)]
-        others += [each for each in members if not issubclass(type(each), property)]
-        codes = (code for each in others for code in code_of(each) if not kept.isdisjoint(all_names(code)))
-        kept = kept.difference(*map(assigned_attributes, codes))
+        others += [each for _, each in members if not issubclass(type(each), property)]
+        codes = [code for each in others for code in code_of(each)]
+        kept = (
+            set() if any(map(assigns_by_name, codes)) else kept.difference(*map(assigned_attributes, codes))
+        )
     return kept
 
 
