@@ -335,6 +335,7 @@ def post(x):
         "others[0] = lambda x: x + 1",
         "class Handler:\n    def handle(self, x): return x + 1\nobjects['one'] = Handler()",
         "@size.register\ndef _(x: int): return x",
+        "def first(x): return x + 1\nhandlers['a'] = {'run': [first]}",
     ],
 )
 def test_code_that_is_put_into_a_container_busts(module: Any, edit: str) -> None:
@@ -348,7 +349,16 @@ def test_code_that_is_put_into_a_container_busts(module: Any, edit: str) -> None
 
 
 @pytest.mark.parametrize(
-    "change", ["others.append(others[0])", "objects['two'] = Handler()", "handlers[1] = 1", "objects.clear()"]
+    "change",
+    [
+        "others.append(others[0])",
+        "objects['two'] = Handler()",
+        "handlers[1] = 1",
+        "objects.clear()",
+        "objects['three'] = [{'of': Handler()}]",
+        "others.append(others)",
+        "others.append([[0] * 1001, [lambda x: 2]])",
+    ],
 )
 def test_nothing_is_read_anew_where_a_container_holds_no_other_code(module: Any, change: str) -> None:
     """A program puts values of its own there on each call."""

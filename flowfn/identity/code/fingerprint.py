@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.classes import is_made_of_fields, methods_of_body
 from flowfn.identity.code.compiled import locals_of
-from flowfn.identity.code.held import CONTAINERS, values_in
+from flowfn.identity.code.held import CONTAINERS, MOST_HELD, values_in
 from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import (
     attribute,
@@ -65,9 +65,6 @@ class Fingerprint(NamedTuple):
     helpers: tuple[str, ...]
     units: tuple[tuple[str, str], ...] = ()
 
-
-_MAX_HELD = 1000
-"""In a container that is looked through for functions: what holds more holds data."""
 
 _known: WeakKeyDictionary[Any, tuple[Fingerprint, View]] = WeakKeyDictionary()
 
@@ -230,7 +227,7 @@ class _Walk:
         """Note the code behind a value: the class of an instance, what a type hint names, and, where all code counts,
         what a container of functions and instances holds: what is in one may change at any time, and changes no code.
         """
-        waiting, left = [value], _MAX_HELD
+        waiting, left = [value], MOST_HELD
         while waiting:
             each = waiting.pop()
             if isinstance(each, CONTAINERS):

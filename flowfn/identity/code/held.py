@@ -1,24 +1,28 @@
 """The code in the containers that code names: a table of handlers, the overloads of a `singledispatch`.
 
-Rule: what is added or takes another's place there is an edit for a kept result, what is taken out is none. What holds
-data alone may grow on each call, and is passed over as fast as can be.
+Rule: what is added or takes another's place there, itself or in containers that are new there, is an edit for a kept
+result, what is taken out is none. What holds data alone may grow on each call, and is passed over as fast as can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import FunctionType, MappingProxyType
 from typing import Any
 from weakref import ref
 
 from flowfn.identity.code.meaning import definitions_in, is_replaced
 
-__all__ = ["CONTAINERS", "Held", "values_in"]
+__all__ = ["CONTAINERS", "MOST_HELD", "Held", "values_in"]
+
+MOST_HELD = 1000
+"""In a container that is looked through for functions: what holds more holds data."""
 
 _MAPPINGS = (dict, MappingProxyType)
 CONTAINERS = (*_MAPPINGS, list, tuple, set, frozenset)
 
-_DATA = frozenset((*CONTAINERS, type(None), bool, int, float, complex, str, bytes))
+_ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
+_DATA = _ATOMS.union(CONTAINERS)
 
 
 def values_in(container: Any) -> tuple[Any, ...]:
@@ -30,8 +34,8 @@ class Held:
     """The project's functions and classes, also those of instances, that containers held when they were looked at."""
 
     def __init__(self, containers: Iterable[Any]) -> None:
-        self._containers = [*containers]
-        found = [each for container in self._containers for each in _code_in(container)]
+        self._containers = {id(each): each for each in containers}
+        found = [*self._code()]
         self._definitions = {id(each): ref(each) for each in found}
         codes = (each.__code__ for each in found if type(each) is FunctionType)
         self._codes = {id(code): code for code in codes}
@@ -39,7 +43,28 @@ class Held:
     @property
     def is_all(self) -> bool:
         """Whether they hold no other code now."""
-        return all(self._is_known(each) for container in self._containers for each in _code_in(container))
+        return all(map(self._is_known, self._code()))
+
+    def _code(self) -> Iterator[Any]:
+        for container in self._containers.values():
+            yield from self._code_in(container)
+
+    def _code_in(self, container: Any) -> Iterator[Any]:
+        """The code in a container, and in containers that are new there."""
+        waiting, left = [container], MOST_HELD
+        for each in waiting:
+            values = _values_in(each)
+            kinds = {*map(type, values)} - _ATOMS
+            if kinds - _DATA:
+                yield from (
+                    found for one in values if type(one) not in _DATA for found in definitions_in(one)
+                )
+            left -= len(values)
+            if left < 0:
+                return
+            if any(issubclass(kind, CONTAINERS) for kind in kinds):
+                held = (one for one in values if isinstance(one, CONTAINERS))
+                waiting += [one for one in held if id(one) not in self._containers]
 
     def _is_known(self, definition: Any) -> bool:
         known = self._definitions.get(id(definition))
@@ -50,11 +75,8 @@ class Held:
         return code is not None and not is_replaced(definition, code)
 
 
-def _code_in(container: Any) -> list[Any]:
+def _values_in(container: Any) -> tuple[Any, ...]:
     try:
-        values = values_in(container)
+        return values_in(container)
     except Exception:  # a thread changes it meanwhile, or it is anybody's
-        return []
-    if _DATA.issuperset(map(type, values)):
-        return []
-    return [found for each in values if type(each) not in _DATA for found in definitions_in(each)]
+        return ()
