@@ -308,6 +308,19 @@ def test_code_that_is_edited_in_place_busts(module: Any, held: str) -> None:
     assert _key(made.post, 5) != before
 
 
+@pytest.mark.parametrize(("cls", "method"), [("Rates", "of"), ("Handler", "sent"), ("Rates", "__add__")])
+def test_a_method_that_another_function_takes_the_place_of_busts(module: Any, cls: str, method: str) -> None:
+    """As a test puts one there for a while: what is kept of the one isn't the other's result."""
+    made = module(LEDGER)
+    before = _key(made.post, 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vars(made)[cls], method, lambda self, x: 7, raising=False)
+        renew()
+        assert _key(made.post, 5) != before
+    renew()
+    assert _key(made.post, 5) == before
+
+
 HANDLING = """
 from functools import singledispatch
 from flowfn import CachePolicy, task

@@ -1,14 +1,14 @@
 """What was looked at in a function or a class when it was read, and whether another look would find the same.
 
 Rule: it was edited if it has other code, as IPython's autoreload gives to old functions, or a name in it has (see
-`meaning`). The data of a class are values: what was edited there is told by that its module ran again. It holds nothing
-of what it looks at.
+`meaning`). The data of a class are values: what was edited there is told by that its module ran again. So is a method
+that another function takes the place of, as in a test. It holds nothing of what it looks at.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -133,9 +133,10 @@ class _Class(_Names):
         super().__init__(scope, chains)
         self._class, self._module = ref(cls), cls.__module__
         self._globals = [*_meanings(scope, chains)]
-        self._methods = [*_methods_of(cls)]
+        self._methods = [*_methods_of(vars(cls))]
         self._ids = [(name, member) for name, member, _ in self._methods]
         self._codes = [(function, code) for _, _, found in self._methods for function, code, _ in found]
+        self._size = len(vars(cls))
 
     @property
     def change(self) -> Change:
@@ -151,7 +152,7 @@ class _Class(_Names):
             is_same = is_same and own is not None and own.__code__ is code
         if not is_same and self._has_edited_methods(cls):
             return Change.EDIT
-        found = Change.NONE
+        found = Change.NONE if is_same and not self._has_more_methods(members) else Change.MORE
         if self._globals:
             namespace = namespace_of(self._module)
             for name, meaning in self._globals:
@@ -163,6 +164,11 @@ class _Class(_Names):
     def _has_edited_methods(self, cls: type) -> bool:
         """Whether members have other functions of the same names, or the same functions other code."""
         return any(_is_edited(vars(cls).get(name), functions) for name, _, functions in self._methods)
+
+    def _has_more_methods(self, members: Mapping[str, Any]) -> bool:
+        """Whether there are methods that weren't; looked for only if there are more members at all."""
+        before, self._size = self._size, len(members)
+        return len(members) > before and len([*_methods_of(members)]) > len(self._methods)
 
 
 _Functions = list[tuple[ReferenceType[Any], CodeType, str]]
@@ -181,9 +187,9 @@ def _meanings(scope: Any, chains: list[Chain]) -> Iterator[tuple[str, Meaning]]:
                 yield root, meaning
 
 
-def _methods_of(cls: type) -> Iterator[tuple[str, int, _Functions]]:
+def _methods_of(members: Mapping[str, Any]) -> Iterator[tuple[str, int, _Functions]]:
     """Of each member that has functions: its name, its id, and these."""
-    for name, member in list(vars(cls).items()):
+    for name, member in list(members.items()):
         with suppress(Exception):  # a project's objects may raise anything when looked at
             found = [(ref(each), each.__code__, each.__qualname__) for each in functions_of(member)]
             if found:
