@@ -361,6 +361,17 @@ def test_code_that_is_put_into_a_container_busts(module: Any, edit: str) -> None
     assert (_key(made.post, 5) != before, len(olds)) == (True, 3)
 
 
+def test_code_that_comes_to_be_after_the_first_call_busts(module: Any) -> None:
+    """A later cell defines what a branch needs that was not taken yet, and is run again when that was edited."""
+    made = module(HANDLING.replace("+ size(x)", "+ (wide(x) if x > 9 else LIMIT)"))
+    keys = [_key(made.post, 5)]
+    for cell in ("def wide(x): return x", "def wide(x): return x * 2", "LIMIT = 3"):
+        exec(cell, vars(made))
+        renew()
+        keys.append(_key(made.post, 5))
+    assert len({*keys}) == 4
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -113,8 +113,7 @@ class Dependencies:
                 self._count_defaults(each)
             of = "" if each is function else qualified_name(each)
             for chain in sorted(chains):
-                holder = scope.holder(chain[0])
-                if holder is not None and (id(holder), chain[0]) in assigned:
+                if (id(scope.place(chain[0])), chain[0]) in assigned:
                     continue
                 for place in _places(scope, chain):
                     self._at[id(place[0]), place[1]] = place
@@ -225,8 +224,8 @@ def _assigned(scopes: list[_Named]) -> set[tuple[int, str]]:
     for _, scope, _ in scopes:
         for instruction in steps_of(scope.code):
             name = instruction.argval
-            if instruction.opname in _ASSIGNING and (holder := scope.holder(name)) is not None:
-                found.add((id(holder), name))
+            if instruction.opname in _ASSIGNING and (place := scope.place(name)) is not None:
+                found.add((id(place), name))
     return found
 
 
@@ -237,10 +236,10 @@ def _stored(scopes: list[_Named]) -> set[str]:
 
 
 def _places(scope: Any, chain: tuple[str, ...]) -> Iterator[_Place]:
-    """Where a dotted name leads: what holds its root, and then modules and classes."""
-    holder = scope.holder(chain[0])
-    if holder is not None:
-        yield holder, chain[0]
+    """Where a dotted name leads: what holds its root, or will, and then modules and classes."""
+    place = scope.place(chain[0])
+    if place is not None:
+        yield place, chain[0]
     for depth in range(1, len(chain)):
         namespace, name = scope.namespace(chain[:depth]), chain[depth]
         for each in namespace.__mro__ if isinstance(namespace, type) else (namespace,):

@@ -8,6 +8,7 @@ have versions of their own: they count by name. Libraries don't count: an upgrad
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
@@ -373,6 +374,10 @@ class _Body:
         """What holds the value of a name; None for a built-in."""
         return self._globals if name in self._globals else None
 
+    def place(self, name: str) -> Mapping[str, Any] | CellType | None:
+        """What holds the value of a name, or will once it has one; None for a built-in."""
+        return self.holder(name) or (None if hasattr(builtins, name) else self._globals)
+
     def namespace(self, chain: Chain) -> Any:
         """The module, class or function that a dotted name means, or None."""
         return _as_namespace(self.resolve(chain))
@@ -407,6 +412,10 @@ class _Scope(_Body):
         if name in self._cells:
             return self._cells[name]
         return None if name in self._locals else super().holder(name)
+
+    def place(self, name: str) -> Mapping[str, Any] | CellType | None:
+        """Likewise; None for a local, too."""
+        return None if self.is_local(name) else super().place(name)
 
     def namespace(self, chain: Chain) -> Any:
         """The module, class or function that a dotted name means, or None; a method's object stands for its class."""
