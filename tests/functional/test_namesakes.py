@@ -167,6 +167,15 @@ def with_options(n: int) -> Any:
     return scaled
 
 
+def marked_by(id: int) -> Any:
+    def scaled(x: int) -> Any:
+        return x * scaled.by  # type: ignore[attr-defined]
+
+    hash = id
+    scaled.by = hash  # type: ignore[attr-defined]
+    return scaled
+
+
 def with_options_put_in(n: int) -> Any:
     options: dict[str, Any] = {}
 
@@ -490,6 +499,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "attribute": limited,
     "captured attribute": lambda n: calling(limited(n)),
     **{each.__name__: each for each in (decorated, twice_decorated, named_by_hand)},
+    "attribute of an id": marked_by,
     "captured decorator's": lambda n: calling(decorated(n)),
     "captured twice decorated": lambda n: calling(twice_decorated(n)),
     "captured named by hand": lambda n: calling(named_by_hand(n)),

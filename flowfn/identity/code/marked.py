@@ -2,13 +2,15 @@
 
 Rule: what its own code assigns is its state. What the function around it takes off the clock or draws at random
 (`inner.id = uuid4().hex`) is another one in each process. That is told by the code around it: what it assigns under the
-name, or what a variable of its own that is assigned there was, names a source of either.
+name, or what a variable of its own that is assigned there was, names a source of either. A parameter, or a variable,
+that is called as one is (`id`) is none.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import FunctionType
@@ -46,17 +48,27 @@ def _drawn_attributes(function: FunctionType) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _drawn_in(text: str, module: str) -> frozenset[str]:
     variables, attributes = dict[str, list[ast.expr]](), dict[str, list[ast.expr]]()
-    for target, value in _assigned(parse(text)):
+    tree = parse(text)
+    for target, value in _assigned(tree):
         if isinstance(target, ast.Name):
             variables.setdefault(target.id, []).append(value)
         elif isinstance(target, ast.Attribute):
             attributes.setdefault(target.attr, []).append(value)
-    namespace = namespace_of(module)
+    namespace = ChainMap(dict.fromkeys(_bound(tree)), {**namespace_of(module)})
     return frozenset(
         name
         for name, values in attributes.items()
         if any(names_a_source(ast.Expression(each), namespace) for each in _led_to(values, variables))
     )
+
+
+def _bound(tree: ast.AST) -> Iterator[str]:
+    """The names of the variables of functions in code, parameters among them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
 
 
 def _assigned(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
