@@ -3,6 +3,8 @@
 import functools
 import itertools
 import os
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -400,3 +402,39 @@ def test_what_a_condition_may_take_from_elsewhere_does_not_count() -> None:
 def test_other_arguments_tell_nothing(argument: Any) -> None:
     """Classes, strangers, libraries' objects, and what has a digest by itself."""
     assert given_to_arguments({"self": argument}) == {}
+
+
+_TABLES = """
+from dataclasses import dataclass
+from enum import Enum
+
+from flowfn.identity.digest import exact
+from flowfn.identity.made_with.captured import captured
+
+class Named(Enum):
+    ALL = frozenset("abc")
+
+@dataclass(frozen=True)
+class Tags:
+    names: frozenset
+
+def low(x): return x
+
+def holding(table): return lambda: table
+
+keys = [low, Tags(frozenset("abc")), (low, 1), frozenset("abc"), Named.ALL]
+print(*[exact(captured(holding(each))).exact.hex() for key in keys for each in ({key: 1}, {key}, {key: 2})])
+"""
+
+
+def test_what_a_table_is_keyed_by_is_one_in_every_process() -> None:
+    """G1: a task that captured it and finished isn't run again, though a key or an item shows an address, or a set."""
+    paths = os.pathsep.join(sys.path)
+    environments = ({**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths} for seed in "123")
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", _TABLES], env=each, capture_output=True, text=True, check=True
+        ).stdout
+        for each in environments
+    }
+    assert [len({*each.split()}) for each in found] == [15]

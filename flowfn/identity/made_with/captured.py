@@ -39,6 +39,7 @@ from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.begun import CONTAINERS, as_begun
 from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import name_of_code, qualified_name
+from flowfn.python.parametrised import option
 from flowfn.python.plain import PLAIN
 from flowfn.python.project import is_own
 
@@ -154,7 +155,7 @@ class _Look:
             )
         if kind in (set, frozenset):
             counts = self._contents or kind is frozenset
-            return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
+            return sorted(map(self._words_of, tuple(value))) if counts else qualified_name(kind)
         if kind is FunctionType:
             held = self._told_of(value)
             return {qualified_name(value): held} if held else qualified_name(value)
@@ -208,7 +209,21 @@ class _Look:
                 yield name, part
 
     def by_name(self, values: Mapping[Any, Any]) -> dict[str, Any]:
-        return {_key(key): self.at(item) for key, item in tuple(values.items())}
+        found: dict[str, Any] = {}
+        for key, item in tuple(values.items()):
+            name = key if type(key) is str else self._name_of_key(key)
+            found[name if name not in found else f"{name} {len(found)}"] = self.at(item)
+        return found
+
+    def _name_of_key(self, key: Any) -> str:
+        shown, is_class = repr(key), isinstance(key, type) and is_own(key)  # of a script, or imported from it
+        return self._words_of(key) if is_class or _shows_an_object(shown) else shown
+
+    def _words_of(self, value: Any) -> str:
+        """A value in words that are the same in every process, and tell it from others."""
+        part = self.at(value)
+        shown = repr(part)
+        return option(part) if _shows_an_object(shown) and type(value) not in _ATOMS else shown
 
     def _at_object(self, value: Any) -> Any:
         cls = type(value)
@@ -361,10 +376,6 @@ def _given(value: Any) -> Iterator[tuple[str, Any]]:
 def _shows_an_object(value: Any) -> bool:
     """Whether a text may show where an object lies in memory, or the order of a set: another one in each process."""
     return isinstance(value, str) and (" at 0x" in value or "{" in value)
-
-
-def _key(key: Any) -> str:
-    return key if type(key) is str else repr(key)
 
 
 # -- classes that functions made ------------------------------------------------------------------
