@@ -583,6 +583,17 @@ class TestCallables:
         """Sources are compared as text, which no compiler changes."""
         assert digest_of(project, BASE) == "7dbe4d405357434ebf78004d545bcc29"
 
+    def test_what_a_library_made_of_fields_does_not_count(self, project: Project) -> None:
+        """Each Python makes it its own way, and has other instructions for it; a method that was given does count."""
+        made = project(
+            "from collections import namedtuple\n"
+            "Point = namedtuple('Point', 'x y')\n"
+            "Size = type('Size', (Point,), {'of': lambda self: self.x})\n"
+            "def work(x): return Point(x, x), Size(x, x)\n"
+        )
+        found = {text for _, text in fingerprint(made.work).units}
+        assert found == {"def work(x):\n    return (Point(x, x), Size(x, x))", "", "lambda self: self.x"}
+
     def test_it_never_raises(self) -> None:
         """Whatever an object answers when looked at."""
 

@@ -337,8 +337,9 @@ class _Walk:
             for method in self._methods(cls):
                 self.methods.append((method, _Scope(method, cls), function_unit(method).names))
         if unit is None:
-            for member in list(members.values()):
-                self.follow(member)
+            for name, member in list(members.items()):
+                if not any(is_made_of_fields(cls, name, each) for each in functions_of(member)):
+                    self.follow(member)
             return
         for name, function in methods_of_body(cls):
             is_in_text = function.__code__.co_qualname.startswith(f"{cls.__qualname__}.")
