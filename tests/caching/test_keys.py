@@ -321,6 +321,49 @@ def test_a_method_that_another_function_takes_the_place_of_busts(module: Any, cl
     assert _key(made.post, 5) == before
 
 
+PIPELINE = """
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from flowfn import CachePolicy, task
+
+def cleaned(x): return x + 1
+def sorted_out(x): return x + 2
+def counted(x): return x + 3
+def told(x): return x + 4
+
+class Pipeline:
+    def __init__(self, first, *others):
+        self.first = first
+        self.others = list(others)
+        self.owner, self.ran = self, 0
+
+    def run(self, x):
+        self.ran += 1
+        return sum(each(self.first(x)) for each in self.others)
+
+@dataclass
+class Step:
+    how: object
+
+pipeline = Pipeline(cleaned, sorted_out, Step(counted).how)
+steps = SimpleNamespace(last=Step({"told": told}))
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    return pipeline.run(x) + steps.last.how["told"](x)
+"""
+
+
+@pytest.mark.parametrize("added", "1234")
+def test_an_edit_of_what_an_object_was_given_busts(module: Any, added: str) -> None:
+    """A task names the object alone; what it has counted since makes it no other one."""
+    before, after = module(PIPELINE), module(PIPELINE.replace(f"x + {added}", f"x + {added}0"))
+    key = _key(before.post, 5)
+    before.pipeline.run(1)
+    assert key == _key(before.post, 5) == _key(module(PIPELINE).post, 5) != _key(after.post, 5)
+
+
 HANDLING = """
 from functools import singledispatch
 from flowfn import CachePolicy, task

@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from types import CellType, FunctionType, MappingProxyType, ModuleType
+from types import CellType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.code.classes import is_made_of_fields, methods_of_body
+from flowfn.identity.code.classes import declares_fields, is_made_of_fields, methods_of_body
 from flowfn.identity.code.compiled import locals_of
 from flowfn.identity.code.held import CONTAINERS, MOST_HELD, values_in
 from flowfn.identity.code.hints import parts_of
@@ -226,9 +226,10 @@ class _Walk:
 
     def _look_into(self, value: Any) -> None:
         """Note the code behind a value: the class of an instance, what a type hint names, and, where all code counts,
-        what a container of functions and instances holds: what is in one may change at any time, and changes no code.
+        what a container of functions and instances holds, and an instance was given: what is in one may change at any
+        time, and changes no code.
         """
-        waiting, left = [value], MOST_HELD
+        waiting, left, met = [value], MOST_HELD, set[int]()
         while waiting:
             each = waiting.pop()
             if isinstance(each, CONTAINERS):
@@ -248,8 +249,14 @@ class _Walk:
                     self.follow(one)
             if not (may_define(each) or isinstance(each, ModuleType) or _is_opaque(each)):
                 self.follow(type(each))
-                if self._opens and callable(each):
-                    self._look_into_decorator(each)
+                if self._opens and id(each) not in met:
+                    met.add(id(each))
+                    given = _given_to(each)
+                    if len(given) <= left:
+                        left -= len(given)
+                        waiting.extend(given)
+                        for one in given:
+                            self.follow(one)
 
     def _look_into_module(self, module: ModuleType) -> None:
         """Where all code counts, note all that a module of the project defines: code that has it as a value may call
@@ -270,13 +277,6 @@ class _Walk:
                     self._follow_name(chain, resolve)
             self.follow(hint)
             self._look_into(hint)
-
-    def _look_into_decorator(self, value: Any) -> None:
-        """Note the functions that an object which can be called was given when it was made: a decorator's, say."""
-        how = given_by(type(value)).how
-        for name, held in attributes_of(value).items():
-            if may_define(held) and how(name) == "given":
-                self.follow(held)
 
     def _look_into_registry(self, value: Any) -> None:
         """Where all code counts, note what a function of `singledispatch` may lead to."""
@@ -363,6 +363,22 @@ class _Walk:
                 if not _is_opaque(member) or self._enters(member):
                     found = filter(is_own, functions_of(member))
                     yield from (each for each in found if not is_made_of_fields(base, name, each))
+
+
+def _given_to(value: Any) -> list[Any]:
+    """What an object of the project's was given, or a namespace holds: functions, it may be, or objects that were. What
+    it put into containers may have been given as well."""
+    cls = type(value)
+    if cls is SimpleNamespace:
+        return [*vars(value).values()]
+    if not is_own(cls):
+        return []
+    how, is_record = given_by(cls).how, declares_fields(cls)
+    return [
+        held
+        for name, held in attributes_of(value).items()
+        if is_record or isinstance(held, CONTAINERS) or how(name) == "given"
+    ]
 
 
 class _Body:

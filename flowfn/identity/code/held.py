@@ -54,14 +54,14 @@ class Held:
         waiting, left = [container], MOST_HELD
         for each in waiting:
             values = _values_in(each)
+            left -= len(values)
+            if left < 0:  # as when code was read, it is data
+                return
             kinds = {*map(type, values)} - _ATOMS
             if kinds - _DATA:
                 yield from (
                     found for one in values if type(one) not in _DATA for found in definitions_in(one)
                 )
-            left -= len(values)
-            if left < 0:
-                return
             if any(issubclass(kind, CONTAINERS) for kind in kinds):
                 held = (one for one in values if isinstance(one, CONTAINERS))
                 waiting += [one for one in held if id(one) not in self._containers]
