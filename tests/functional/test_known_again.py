@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from types import MethodType
 from typing import Any
 
@@ -53,6 +53,21 @@ def of_factory(world: World, body: Any) -> Callable[[str], Any]:
     return made
 
 
+async def order(order: Any) -> Any:
+    """What a decorator is put around by hand, for each customer."""
+
+
+def of_decorator(world: World, body: Any) -> Callable[[str], Any]:
+    def made(tenant: str) -> Any:
+        @wraps(order)
+        async def wf(order: Any) -> Any:
+            return await body(tenant)
+
+        return world.entrypoint(wf)
+
+    return made
+
+
 def failing(world: World) -> Any:
     """A body that fails on its first run, after a task that tells whose it was."""
     failures = [True]
@@ -73,7 +88,7 @@ def failing(world: World) -> Any:
     return body
 
 
-@pytest.mark.parametrize("made_by", [of_partials, of_methods, of_factory])
+@pytest.mark.parametrize("made_by", [of_partials, of_methods, of_factory, of_decorator])
 def test_a_call_leaves_the_unfinished_run_of_another_customer(world: World, made_by: Any) -> None:
     """Section 4: the input is equal, and what a partial or an object holds beside it isn't."""
     of = made_by(world, failing(world))

@@ -116,20 +116,26 @@ def test_a_function_of_a_module_was_given_nothing() -> None:
     assert given_to_factory(len) == {}
 
 
-def test_what_a_decorator_was_given_is_code() -> None:
+def retrying(times: int) -> Any:
+    def decorate(function: Any) -> Any:
+        @functools.wraps(function)
+        def around() -> Any:
+            return [function() for _ in range(times)]
+
+        return around
+
+    return decorate
+
+
+def test_what_a_decorator_was_given_is_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function of a module is one of a kind, and its decorators may be edited."""
+    monkeypatch.setitem(globals(), "script", retrying(3)(script))
+    assert given_to_factory(script) == {}
 
-    def retrying(times: int) -> Any:
-        def decorate(function: Any) -> Any:
-            @functools.wraps(function)
-            def around() -> Any:
-                return [function() for _ in range(times)]
 
-            return around
-
-        return decorate
-
-    assert given_to_factory(retrying(3)(script)) == {}
+def test_what_a_decorator_was_given_by_hand_counts() -> None:
+    """G2: what has the name of another function needn't be the only one."""
+    assert given_to_factory(retrying(3)(script)) == {"times": 3}
 
 
 def test_what_a_decorator_is_around_counts() -> None:

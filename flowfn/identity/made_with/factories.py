@@ -22,7 +22,7 @@ from typing import Any
 from flowfn.identity.code.around import code_around
 from flowfn.identity.code.classes import declares_fields
 from flowfn.identity.code.compiled import assigned_around, assigned_attributes, parameters_of
-from flowfn.identity.code.functions import function_of, is_local
+from flowfn.identity.code.functions import function_of, goes_by_its_name, is_local
 from flowfn.identity.code.unwrapping import code_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.attributes import attributes_of
@@ -30,6 +30,7 @@ from flowfn.identity.made_with.captured import class_made_with, given_to
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Window, in_date, in_float
 from flowfn.python.began import BEGAN, age
+from flowfn.python.project import is_own
 from flowfn.values import MISSING
 
 __all__ = ["given_to_factory", "given_to_object", "is_told"]
@@ -48,9 +49,9 @@ def given_to_factory(function: Any) -> dict[str, Any]:
 
 def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
     target = function_of(function)
-    if target is None or not target.__closure__ or not is_local(target) or target in around:
+    if target is None or not target.__closure__ or target in around or not _is_made_by_another(target):
         return {}
-    makers = list(_makers(target))
+    makers = list(_makers(target) if is_local(target) else code_around(*_written_in(target)))
     if makers and not any(map(parameters_of, makers)):
         return {}
     code = makers[0] if makers else target.__code__
@@ -64,6 +65,20 @@ def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
             elif inner := _given_to_captured(value, assigned, (*around, target)):
                 found[name] = inner
     return found
+
+
+def _is_made_by_another(function: FunctionType) -> bool:
+    """Whether others may share its name, as it was made in a function; so was what the project's decorators make, and
+    call as what they are around, unless that name leads to it."""
+    _, written_as = _written_in(function)
+    return is_local(function) or (
+        "<locals>" in written_as and is_own(function) and not goes_by_its_name(function)
+    )
+
+
+def _written_in(function: FunctionType) -> tuple[Any, str]:
+    """The module and the qualified name that a function's code has, whatever it is called since."""
+    return sys.modules.get(str(function.__globals__.get("__name__"))), function.__code__.co_qualname
 
 
 def _given_to_captured(
