@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import partial
@@ -27,7 +28,7 @@ from flowfn.options import check_option
 from flowfn.parameters import INJECTED, Parameters
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.python.cached_property import cached_property, renewed_property
-from flowfn.python.parametrised import note
+from flowfn.python.parametrised import evaluated, note
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
@@ -268,13 +269,17 @@ class Definition:
 
     @cached_property
     def hints(self) -> dict[str, Any]:
-        """The function's annotations by parameter, and under `return`; empty where they can't be resolved."""
+        """The function's annotations by parameter, and under `return`, but for those that can't be resolved."""
         import typing
 
+        function, found = self.author_function, dict[str, Any]()
         try:
-            return typing.get_type_hints(self.author_function, include_extras=True)
+            return typing.get_type_hints(function, include_extras=True)
         except Exception:
-            return {}
+            for name, annotation in getattr(function, "__annotations__", {}).items():
+                with suppress(Exception):
+                    found[name] = evaluated(annotation, function)
+        return found
 
     @cached_property
     def returns(self) -> Any:

@@ -290,7 +290,7 @@ def _read(annotated: _Annotated) -> _Annotated | None:
     left = {}
     for name, annotation in annotated.left.items():
         try:
-            hint = _evaluated(annotation, owner, namespace)
+            hint = evaluated(annotation, owner, namespace)
         except Exception:
             left[name] = annotation
         else:
@@ -299,8 +299,9 @@ def _read(annotated: _Annotated) -> _Annotated | None:
     return _Annotated(annotated.owner, left, there) if left else None
 
 
-def _evaluated(annotation: Any, owner: Any, namespace: dict[str, Any]) -> Any:
-    """An annotation by itself: one that can't be read says nothing of the others."""
+def evaluated(annotation: Any, owner: Any, namespace: dict[str, Any] | None = None) -> Any:
+    """An annotation of a function or class by itself: one that can't be read says nothing of the others."""
+    namespace = _namespace(owner) if namespace is None else namespace
     inner = dict(vars(owner)) if isinstance(owner, type) else None
     parameters = getattr(owner, "__type_params__", ())
     said = {"__annotations__": {"hint": annotation}, "__type_params__": parameters}
