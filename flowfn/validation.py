@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from flowfn.python.meant import as_meant
 from flowfn.python.typed_dicts import readable
 
 _EXACT = (str, int, float, bool, bytes)
@@ -100,7 +101,7 @@ def _new_adapter(kind: Any) -> Any:
     from pydantic.errors import PydanticUserError
 
     try:
-        kind = readable(kind)
+        kind = readable(as_meant(kind))
         try:
             made = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
         except PydanticUserError:
@@ -168,7 +169,7 @@ def _form(owner: str, name: str, kind: Any) -> Any:
     from typing_extensions import TypedDict  # pydantic brings it, and takes no other before Python 3.12
 
     make: Any = TypedDict
-    form = make(owner, {name: readable(kind)})
+    form = make(owner, {name: readable(as_meant(kind))})
     form.__pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
     return TypeAdapter(form)
 

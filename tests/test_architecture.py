@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.calls.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
-    "flowfn.validation": {"flowfn.python.typed_dicts"},
+    "flowfn.validation": {"flowfn.python.meant", "flowfn.python.typed_dicts"},
     "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.python.unicode"},
     "flowfn.serde": NOUNS | {"flowfn.python", "flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},

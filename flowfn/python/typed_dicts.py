@@ -39,21 +39,26 @@ def _readable(kind: Any, made: dict[Any, Any]) -> Any:
         return made[kind] if kind in made else _made_again(kind, made)
     if isinstance(kind, type) and is_dataclass(kind):
         return made[kind] if kind in made else _dataclass(kind, made)
-    args = getattr(kind, "__args__", None)
     origin = typing.get_origin(kind)
+    if typing.is_typeddict(origin):
+        return made[kind] if kind in made else _made_again(origin, made, kind)
+    return with_parts(kind, lambda part: _readable(part, made))
+
+
+def with_parts(kind: Any, again: Callable[[Any], Any]) -> Any:
+    """A type whose parts are made again; itself if each is what it was."""
+    args, origin = getattr(kind, "__args__", None), typing.get_origin(kind)
     if not args or origin in (None, Literal, Callable):
         return kind
     if origin is typing.Annotated:
-        inner = _readable(kind.__origin__, made)
+        inner = again(kind.__origin__)
         return kind if inner is kind.__origin__ else typing.Annotated[(inner, *kind.__metadata__)]
-    if typing.is_typeddict(origin):
-        return made[kind] if kind in made else _made_again(origin, made, kind)
-    again = tuple(_readable(arg, made) for arg in args)
-    if all(one is other for one, other in zip(again, args, strict=True)):
+    parts = tuple(map(again, args))
+    if all(one is other for one, other in zip(parts, args, strict=True)):
         return kind
     if origin in (Union, types.UnionType):
-        return Union[again]  # noqa: UP007
-    return origin[again if len(again) > 1 else again[0]]
+        return Union[parts]  # noqa: UP007
+    return origin[parts if len(parts) > 1 else parts[0]]
 
 
 def _made_again(kind: Any, made: dict[Any, Any], given: Any = None) -> Any:

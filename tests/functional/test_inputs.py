@@ -2,9 +2,11 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import (
+    IO,
     TYPE_CHECKING,
     Annotated,
     Any,
@@ -13,6 +15,8 @@ from typing import (
     Literal,
     NamedTuple,
     NotRequired,
+    Protocol,
+    TextIO,
     TypedDict,
     TypeVar,
 )
@@ -419,6 +423,53 @@ def test_an_annotation_that_means_nothing_here_is_no_obstacle(world: World) -> N
         return x
 
     assert world.invoke(wf, 3) == 3
+
+
+def test_an_annotation_that_means_nothing_here_says_nothing_of_the_others(world: World) -> None:
+    """Section 3: of an import for type checkers alone nobody knows what it is; the rest is validated."""
+
+    @world.entrypoint
+    async def wf(x: "Unknown", order: "Order", *, count: "int") -> Any:  # type: ignore[name-defined]  # noqa: F821
+        return x, order, count
+
+    assert world.invoke(wf, {"x": "1", "order": {"id": "3"}, "count": "2"}) == ("1", Order(id=3), 2)
+
+
+@pytest.mark.parametrize("given", [["1", 2], ("1", 2), [1, 2], (1, 2), {1, 2}, {1: "a", 2: "b"}, range(2)])
+def test_what_is_given_for_an_iterable_may_be_read_twice(world: World, given: Any) -> None:
+    """Section 3: its items become what they are annotated with; it is stored, and is there again on resume."""
+
+    @world.entrypoint
+    async def wf(x: Iterable[int], more: list[Iterable[int] | None] | None = None) -> Any:
+        return x, [sum(x), sum(x)], more
+
+    expected = type(given)(map(int, given)) if isinstance(given, list | tuple) else given
+    assert world.invoke(wf, {"x": given, "more": [given, None]}) == (
+        expected,
+        [sum(expected)] * 2,
+        [expected, None],
+    )
+    with pytest.raises(ValidationError, match=r"x\.1"):
+        world.invoke(wf, {"x": [1, "a"]}, thread_id="t")
+    assert world.saver.thread("t") is None
+
+
+class Sized(Protocol):
+    """What nothing can be asked to be."""
+
+    size: int
+
+
+def test_what_nothing_can_be_asked_to_be_is_taken(world: World) -> None:
+    """Section 3: a protocol that isn't checked at run time, and files; what is beside them is validated."""
+
+    @world.entrypoint(checkpointer=None)
+    async def wf(x: Sized | None, files: dict[int, TextIO], texts: list[IO[str]], n: int) -> Any:
+        return x, files, texts, n
+
+    file = StringIO()
+    given = {"x": 3, "files": {"1": file}, "texts": [file], "n": "4"}
+    assert world.invoke(wf, given) == (3, {1: file}, [file], 4)
 
 
 @pytest.mark.parametrize("id", [5, UUID(int=5), b"5"], ids=lambda id: type(id).__name__)
