@@ -583,6 +583,23 @@ class TestCallables:
         """Sources are compared as text, which no compiler changes."""
         assert digest_of(project, BASE) == "7dbe4d405357434ebf78004d545bcc29"
 
+    @pytest.mark.parametrize("edited", "12")
+    def test_of_a_class_that_its_file_defines_twice_both_texts_count(
+        self, project: Project, edited: str
+    ) -> None:
+        """G9: which of them the process has its text doesn't say, and neither edit may go unseen."""
+        text = """
+try:
+    import json
+    class Parser:
+        def parse(self): return 1
+except ImportError:
+    class Parser:
+        def parse(self): return 2
+def work(): return Parser().parse()
+"""
+        assert digest_of(project, text) != digest_of(project, text.replace(f"return {edited}", "return 3"))
+
     def test_what_a_library_made_of_fields_does_not_count(self, project: Project) -> None:
         """Each Python makes it its own way, and has other instructions for it; a method that was given does count."""
         made = project(

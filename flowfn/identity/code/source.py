@@ -80,16 +80,20 @@ def _code_unit(its: _Itself) -> Unit:
 
 
 def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
-    """The unit of a class without the members that `skip` names; None where no source is found."""
+    """The unit of a class without the members that `skip` names; None where no source is found. Where its file defines
+    several of that name (`if … else`, `try … except ImportError`), all of them count."""
     namespace = namespace_of(cls.__module__)
     filename: str = namespace.get("__file__") or ""
     linecache.lazycache(filename, {**namespace})
     index = index_of(filename) if filename else None
-    node = index.classes.get(cls.__qualname__) if index is not None else None
-    if index is None or node is None or not index.has(cls, filename):
+    nodes = index.classes.get(cls.__qualname__, ()) if index is not None else ()
+    if index is None or not nodes or not index.has(cls, filename):
         return None
-    methods = (member.name for member in node.body if isinstance(member, _Function))
-    return _unit_without(node, frozenset(filter(skip, methods)))
+    methods = (member.name for node in nodes for member in node.body if isinstance(member, _Function))
+    skipped = frozenset(filter(skip, methods))
+    units = [_unit_without(node, skipped) for node in nodes]
+    names = frozenset[Chain]().union(*(unit.names for unit in units))
+    return units[0] if len(units) == 1 else Unit("\n".join(unit.text for unit in units), names, True)
 
 
 @lru_cache(maxsize=1024)
@@ -129,7 +133,7 @@ class Index(ast.NodeVisitor):
         self.is_older = is_older
         self.functions: dict[tuple[int, str], _Function] = {}
         self.lambdas: dict[int, list[ast.Lambda]] = {}
-        self.classes: dict[str, ast.ClassDef] = {}
+        self.classes: dict[str, list[ast.ClassDef]] = {}
         self._assignments: dict[str, list[ast.stmt]] = {}
         self._decorated: dict[str, tuple[list[ast.expr], _Function]] = {}
         self.imports: dict[str, tuple[str, str]] = {}
@@ -228,7 +232,7 @@ class Index(ast.NodeVisitor):
         self._inside(node, "<lambda>", "<locals>")
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.classes[".".join([*self._scope, node.name])] = node
+        self.classes.setdefault(".".join([*self._scope, node.name]), []).append(node)
         self._inside(node, node.name)
 
     def _inside(self, node: ast.AST, *scope: str) -> None:
