@@ -853,6 +853,23 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
     assert (before != found_by((old, new))) == busts
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "TABLE = [{}]",
+        "if (TABLE := [{}]): pass",
+        "for TABLE in ([0], [{}]): TABLE += [3]",
+        "with nullcontext([{}]) as TABLE: pass",
+    ],
+)
+def test_whatever_gives_a_table_its_name_counts(module: Any, line: str) -> None:
+    """An assignment within an expression, a loop and a `with` at the top of a module do, too."""
+    text = "from contextlib import nullcontext\nfrom flowfn import CachePolicy, task\n{}\n"
+    text += "@task(cache_policy=CachePolicy())\ndef post(x): return TABLE[x]\n"
+    keys = [_key(module(text.format(line.format(value))).post, 5) for value in (1, 2, 1)]
+    assert (len({*keys}), keys[0]) == (2, keys[2])
+
+
 CONF = """
 import datetime, os, random, secrets, tempfile, time, uuid
 from pathlib import Path

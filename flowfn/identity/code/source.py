@@ -27,6 +27,8 @@ from flowfn.python.script import namespace_of
 __all__ = ["Index", "Unit", "class_unit", "function_unit", "gives", "index_of", "index_of_text", "parse"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Binding = ast.stmt | ast.NamedExpr | ast.withitem
+"""What gives a name a value: an assignment, also within an expression, a loop, or an item of a `with`."""
 
 _SLACK: Final = 1.0
 """Seconds by which the clock of a file system may be behind."""
@@ -134,7 +136,7 @@ class Index(ast.NodeVisitor):
         self.functions: dict[tuple[int, str], _Function] = {}
         self.lambdas: dict[int, list[ast.Lambda]] = {}
         self.classes: dict[str, list[ast.ClassDef]] = {}
-        self._assignments: dict[str, list[ast.stmt]] = {}
+        self._assignments: dict[str, list[_Binding]] = {}
         self._decorated: dict[str, tuple[list[ast.expr], _Function]] = {}
         self.imports: dict[str, tuple[str, str]] = {}
         """The names that the top of the file has from other modules: from which, and what they are called there."""
@@ -155,9 +157,10 @@ class Index(ast.NodeVisitor):
         nodes = self._assignments.get(name)
         return nodes is None or any(gives(node, name) for node in nodes)
 
-    def _text(self, node: ast.stmt) -> str:
+    def _text(self, node: _Binding) -> str:
         """An assignment, reduced; a long table as it stands, comments and all, since writing it anew takes seconds."""
-        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        whole = _value_of(node) if isinstance(node, ast.For | ast.withitem) else node
+        first, last = whole.lineno - 1, whole.end_lineno or whole.lineno
         return _assigned(node) if last - first <= _LONG else "".join(self._lines[first:last])
 
     def find(self, code: CodeType) -> ast.AST | None:
@@ -213,7 +216,16 @@ class Index(ast.NodeVisitor):
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self._assignment(node, [node.target])
 
-    def _assignment(self, node: ast.stmt, targets: list[ast.expr]) -> None:
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        self._assignment(node, [node.target])
+
+    def visit_For(self, node: ast.For) -> None:
+        self._assignment(node, [node.target])
+
+    def visit_withitem(self, node: ast.withitem) -> None:
+        self._assignment(node, [node.optional_vars] if node.optional_vars is not None else [])
+
+    def _assignment(self, node: _Binding, targets: list[ast.expr]) -> None:
         if not self._scope:
             names = (each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
             for each in names:
@@ -241,7 +253,7 @@ class Index(ast.NodeVisitor):
         del self._scope[-len(scope) :]
 
 
-def gives(statement: ast.stmt, name: str) -> bool:
+def gives(statement: _Binding, name: str) -> bool:
     """Whether a statement gives a name a value of its own; of a plain assignment what is assigned may be all of it."""
     nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and each.id == name)
     is_stored = {type(each.ctx) is ast.Store for each in nodes}
@@ -252,12 +264,20 @@ def gives(statement: ast.stmt, name: str) -> bool:
     return is_stored == {True} and not isinstance(statement, ast.AugAssign)
 
 
-def _assigned(node: ast.stmt) -> str:
-    """An assignment without its annotation; of a plain one what is assigned."""
-    if isinstance(node, ast.AnnAssign) and node.value is not None:
-        return ast.unparse(node.value)
-    is_plain = isinstance(node, ast.Assign) and all(isinstance(each, ast.Name) for each in node.targets)
-    return ast.unparse(node.value if isinstance(node, ast.Assign) and is_plain else node)
+def _assigned(node: _Binding) -> str:
+    """An assignment without its annotation; of a plain one what is assigned, and of another binding what it is of."""
+    return ast.unparse(_value_of(node))
+
+
+def _value_of(node: _Binding) -> ast.stmt | ast.expr:
+    """What a binding is told by: the value that is assigned, where that is all, or the whole."""
+    if isinstance(node, ast.For):
+        return node.iter
+    if isinstance(node, ast.withitem):
+        return node.context_expr
+    if isinstance(node, ast.Assign):
+        return node.value if all(isinstance(each, ast.Name) for each in node.targets) else node
+    return (node.value if isinstance(node, ast.AnnAssign | ast.NamedExpr) else None) or node
 
 
 def _decorated(decorators: list[ast.expr], node: _Function) -> str:
