@@ -15,7 +15,7 @@ from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.lead import Ending
 from flowfn.engine.runs.leasing import asked_by_now, give_back, take_lease
 from flowfn.engine.runs.run import Run
-from flowfn.errors import FlowError, InvalidInput, UnknownThread
+from flowfn.errors import FlowError, InvalidInput, NoCheckpointer, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.identity.made_with.together import part
 from flowfn.invocation.asking import answers, asked, continued
@@ -115,6 +115,11 @@ async def _on_its_own(
     setup: Setup, saver: Saver | None, order: Order, given: Fresh | Resume, hosts: Hosts
 ) -> Ending:
     """Take the thread, where there is one to take, and lead a run on it."""
+    if saver is None and order.once:
+        raise NoCheckpointer(
+            f"{setup.name!r} keeps no past, and so runs anew whenever it is called, also by once(): give it one with "
+            "@entrypoint(checkpointer='runs.db')"
+        )
     watch = None if order.started is None else order.started.watch
     post = audience(watch, order.config.progress or setup.progress)
     journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import Interrupted, InvalidInput, entrypoint, interrupt, task
+from flowfn import Interrupted, InvalidInput, NoCheckpointer, entrypoint, interrupt, task
 
 from ..worlds import World
 
@@ -113,3 +113,28 @@ async def test_who_comes_meanwhile_on_the_loop_gets_it_too(tmp_path: Any) -> Non
 
     assert await asyncio.gather(*(wf.thread("order-1").once(2) for _ in range(5))) == [4] * 5
     assert ran == [2]
+
+
+def test_what_keeps_no_past_cannot_run_once() -> None:
+    """Without a checkpointer it would run each time, and nobody would notice: it is refused before anything runs."""
+    ran = []
+
+    @entrypoint
+    def wf(x: int) -> int:
+        ran.append(x)
+        return x
+
+    with pytest.raises(NoCheckpointer, match=r"runs anew whenever it is called.*checkpointer='runs.db'"):
+        wf.thread("order-1").once(1)
+    assert ran == []
+
+
+async def test_nor_can_an_async_one_that_keeps_none() -> None:
+    """The same, of one that is awaited."""
+
+    @entrypoint
+    async def wf(x: int) -> int:
+        return x
+
+    with pytest.raises(NoCheckpointer):
+        await wf.thread("order-1").once(1)
