@@ -40,6 +40,9 @@ class Thread(Generic[P, R]):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the workflow on this thread, going on with an unfinished run of the very same call.
 
+        A run that has ended, or was cancelled, is left as it is, and another one begins. Inside another run, too, this
+        is a run of its own: one that had ended when the code is entered again runs again. `once` gives its result.
+
         Raises:
             Interrupted: the run waits for answers.
         """
@@ -54,6 +57,7 @@ class Thread(Generic[P, R]):
 
         Raises:
             InvalidInput: the thread's last run is of another call, of other arguments say.
+            NoCheckpointer: the workflow keeps no past, and would run each time.
             Interrupted: the run waits for answers.
         """
         result: R = self.workflow._call_on(self.id, args, kwargs, once=True)
@@ -232,8 +236,8 @@ class Thread(Generic[P, R]):
     def cancel(self) -> None:
         """Stop the thread's run, in whichever process it is: it can write nothing more, and stops at its next task.
 
-        The thread keeps what was recorded, and `resume()` continues from there. If nobody runs the thread, only its
-        status changes.
+        The thread keeps what was recorded, and `resume()` continues from there, as does `once`; any other call begins
+        a new run. If nobody runs the thread, only its status changes.
 
         Raises:
             UnknownThread: nobody has used the thread.

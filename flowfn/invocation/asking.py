@@ -63,7 +63,11 @@ async def continued(
         InvalidInput: the thread's run is of another call, and it has `once` to be of this one.
     """
     row = await on_saver(saver, host, saver.thread, lease.thread)
-    if row is None or not isinstance(given, Fresh) or not (row.status in UNFINISHED or (once and row.call)):
+    if row is None or not isinstance(given, Fresh):
+        return given
+    if not (row.status in UNFINISHED or (once and row.call)):
+        if row.status == "cancelled":
+            _tell_of_cancelled(given.begin, lease.thread)
         return given
     recorded = Begin(row.workflow, row.call)
     if recorded.on_thread() == given.begin.on_thread():
@@ -94,6 +98,15 @@ def _tell_of_another(recorded: Begin, begun: Begin, thread: str) -> None:
     logger.info(
         "a new run of %s begins on thread %s, whose unfinished one is of another call: of other arguments, or of an "
         "object or a factory's function that was made with others. resume() would have gone on with that",
+        begun.workflow,
+        thread,
+    )
+
+
+def _tell_of_cancelled(begun: Begin, thread: str) -> None:
+    logger.info(
+        "a new run of %s begins on thread %s, whose last one was cancelled, or copied from another thread's, and is "
+        "given up. resume() would have gone on with that, as would once()",
         begun.workflow,
         thread,
     )

@@ -106,6 +106,20 @@ def test_beginning_anew_on_a_thread_with_an_unfinished_run_is_said(
     )
 
 
+def test_beginning_anew_on_a_cancelled_thread_is_said(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """A run that somebody cancelled isn't gone on with by a call, and whoever calls is told what would do so."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf.thread("t"), 1)
+    wf.thread("t").cancel()
+    with caplog.at_level(logging.INFO, "flowfn"):
+        assert world.call(wf.thread("t"), 1) == 3
+    assert world.ran == [1, 1, 2]
+    (said,) = [record.getMessage() for record in caplog.records if "thread t" in record.getMessage()]
+    assert "was cancelled" in said
+    assert "resume() would have gone on with that" in said
+
+
 def test_a_question_raises_interrupted(world: World) -> None:
     """A direct call has no result to hand back a question in: it raises Interrupted, which says how to answer."""
 
