@@ -20,12 +20,13 @@ from flowfn.engine.calls.call import Call
 from flowfn.engine.drive import drive
 from flowfn.engine.runs.run import Run
 from flowfn.engine.settings import Settings
-from flowfn.errors import AsyncInBlockingRun
+from flowfn.errors import AsyncInBlockingRun, Interrupted, Suspended
 from flowfn.futures import Future
 from flowfn.invocation import blocking_hosts, loop_hosts
 from flowfn.pregel.program import Program
 from flowfn.python.cached_property import renew
 from flowfn.python.event_loop import running_loop
+from flowfn.rendering import quoted
 from flowfn.serde import DEFAULT
 
 
@@ -35,6 +36,7 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
     Raises:
         InvalidInput: the arguments don't fit.
         AsyncInBlockingRun: the task is async, and no event loop is running.
+        Interrupted: the task asks.
         Exception: a sync task's own.
     """
     definition.parameters.taken(args, kwargs)
@@ -48,7 +50,7 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
     if definition.is_async:
         return _on_loop(definition, args, kwargs)
     run = Run(_NOTHING, blocking_hosts(), None, RunConfig(), Settings(), DEFAULT)
-    return Future.of(drive(attempt(Call(run, None, definition, args, kwargs))))
+    return Future.of(drive(_unasked(Call(run, None, definition, args, kwargs))))
 
 
 def _on_loop(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> Future[Any]:
@@ -60,9 +62,22 @@ def _on_loop(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]
     hosts = loop_hosts()
     run = Run(_NOTHING, hosts, None, RunConfig(), Settings(), DEFAULT)
     call = Call(run, None, definition, args, kwargs)
-    future: Future[Any] = hosts.own.future(lambda: attempt(call))
+    future: Future[Any] = hosts.own.future(lambda: _unasked(call))
     hosts.own.start(future)
     return future
+
+
+async def _unasked(call: Call) -> Any:
+    """An attempt that can ask nobody."""
+    try:
+        return await attempt(call)
+    except Suspended as asking:
+        (questions,) = asking.args
+        raise Interrupted(
+            f"task {call.definition.name!r} asks {', '.join(quoted(each.value) for each in questions)}, and was called "
+            "outside a run, so that nobody can answer: call it inside an @entrypoint with a checkpointer",
+            questions,
+        ) from None
 
 
 _warned: dict[str, object] = {}

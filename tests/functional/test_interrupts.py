@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from flowfn import InvalidAnswer, interrupt
+from flowfn import Interrupted, InvalidAnswer, interrupt, task
 
 from ..worlds import World, asked, questions
 
@@ -204,6 +204,33 @@ def test_a_question_outside_a_run_is_refused() -> None:
     """There is nobody to ask outside a run: RuntimeError says where to call it."""
     with pytest.raises(RuntimeError, match="call it inside an @entrypoint or a @task"):
         interrupt("sure?")
+
+
+def test_a_question_of_a_task_outside_a_run_is_refused() -> None:
+    """A task that is called outside a run can ask nobody: an error says where to call it, and no signal gets out."""
+
+    @task
+    def sure() -> Any:
+        return interrupt("sure?")
+
+    with pytest.raises(Interrupted, match=r"'sure' asks 'sure\?'.*call it inside an @entrypoint") as raised:
+        sure()
+    assert [each.value for each in raised.value.interrupts] == ["sure?"]
+
+
+async def test_so_is_that_of_one_that_is_awaited() -> None:
+    """The same, of an async task, and of one that it calls."""
+
+    @task
+    async def inner() -> Any:
+        return interrupt("sure?")
+
+    @task
+    async def outer() -> Any:
+        return await inner()
+
+    with pytest.raises(Interrupted, match=r"'outer' asks 'sure\?'"):
+        await outer()
 
 
 def test_a_question_without_a_checkpointer_is_returned(world: World) -> None:
