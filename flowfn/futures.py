@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
 from types import FrameType
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from flowfn.context import current_frame, meet, site_of
 from flowfn.engine.drive import drive
@@ -316,6 +316,16 @@ class Future(UnlockedFuture[R], Generic[R]):
         self._taken_for_its_value(sys._getframe().f_back)
         return repr(self)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the very same; code that compares it with a value, and asks for nothing more, is told so."""
+        if self is other:
+            return True
+        if not isinstance(other, Future):
+            self._taken_for_its_value(sys._getframe().f_back)
+        return NotImplemented
+
+    __hash__ = UnlockedFuture.__hash__
+
     def _taken_for_its_value(self, caller: FrameType | None) -> None:
         frame = current_frame.get()
         if frame is not None and not self.seen:
@@ -329,6 +339,16 @@ class Future(UnlockedFuture[R], Generic[R]):
         """The same for `async for`."""
         for item in _items(await self):
             yield item
+
+    if not TYPE_CHECKING:  # a type checker would take it to say that there is every name
+
+        def __getattr__(self, name: str) -> Any:
+            """No name that isn't there: it may be one of the task's value."""
+            raise AttributeError(
+                f"a task's future has no attribute {name!r}: if its value has, write .result() or await first",
+                name=name,
+                obj=self,
+            )
 
 
 def _cancelled() -> BaseException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from flowfn.errors import InvalidInput
 from flowfn.futures import Future, aside, wait_aside
@@ -37,6 +37,14 @@ class Gathered(Generic[R]):
 
         await asyncio.gather(*(future.settled() for future in self.futures), return_exceptions=True)
         return [await future for future in self.futures]
+
+    if not TYPE_CHECKING:  # a type checker says so before it runs
+
+        def __iter__(self) -> Iterator[Any]:
+            """None: to wait or to await, that is to be said."""
+            raise TypeError(
+                "gather(…) gives its results by .result() or await: write `for x in gather(…).result()`"
+            )
 
 
 @overload

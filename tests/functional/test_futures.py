@@ -3,6 +3,7 @@
 import concurrent.futures
 import threading
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -64,6 +65,50 @@ def test_a_future_that_is_taken_for_its_value_is_told_of(
     (message,) = caplog.messages
     assert message.startswith(f"{__file__}:")
     assert message.endswith("Write .result() or await")
+
+
+def test_so_is_one_that_is_compared_with_a_value(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """It equals nothing but itself, so that `status(job) != "ready"` would hold for ever: the log says where."""
+
+    @world.task
+    async def status(x: int) -> str:
+        return "ready"
+
+    @world.entrypoint
+    async def forgetful() -> bool:
+        return status(1) != "ready"
+
+    @world.entrypoint
+    async def careful() -> list[Any]:
+        one, other = status(1), status(2)
+        found = [one == one, one == other, other in [one, other], one == ANY, {one: 1, other: 2}[other]]
+        return [*found, await world.value(one) == "ready"]
+
+    assert world.invoke(careful) == [True, False, True, True, 2, True]
+    assert caplog.messages == []
+    assert world.invoke(forgetful) is True
+    (message,) = caplog.messages
+    assert message.startswith(f"{__file__}:")
+    assert message.endswith("Write .result() or await")
+
+
+def test_a_name_of_the_value_says_how_to_come_by_it(world: World) -> None:
+    """`name(1).upper()` is a forgotten `.result()`; who asks whether there is such a name gets no error."""
+
+    @world.task
+    async def name(x: int) -> str:
+        return "ada"
+
+    @world.entrypoint
+    async def wf() -> list[Any]:
+        future = name(1)
+        with pytest.raises(
+            AttributeError, match=r"'upper': if its value has, write \.result\(\) or await first"
+        ):
+            future.upper()  # type: ignore[attr-defined]
+        return [hasattr(future, "upper"), getattr(future, "upper", None), await world.value(future)]
+
+    assert world.invoke(wf) == [False, None, "ada"]
 
 
 def test_our_futures_serve_asyncio(async_world: World) -> None:

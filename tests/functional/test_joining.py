@@ -28,6 +28,21 @@ def test_gather_keeps_the_order_of_its_futures(world: World) -> None:
     assert world.invoke(wf) == [[6, 2], [10, 8], []]
 
 
+def test_gather_is_not_the_list_of_its_results(world: World) -> None:
+    """A loop over it forgets to wait, or to await: an error says what to write."""
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    async def wf() -> int:
+        return sum(gather(double(3), double(1)))  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError, match=r"write `for x in gather\(…\)\.result\(\)`"):
+        world.invoke(wf)
+
+
 def test_gather_waits_for_all_before_it_raises(world: World) -> None:
     """An error in `gather` is raised when all have ended, so that what they did is recorded."""
 

@@ -151,7 +151,7 @@ def _log_unseen(frame: Frame) -> None:
             logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
     for site in dict.fromkeys(site for future, site in frame.mistaken.items() if not future.seen):
         logger.warning(
-            "%s: a task's future was tested or made a text, and nobody looked at its result: a future is always true, "
-            "and its text isn't the result's. Write .result() or await",
+            "%s: a task's future was tested, compared or made a text, and nobody looked at its result: a future is "
+            "always true, equals no value, and its text isn't the result's. Write .result() or await",
             site,
         )
