@@ -26,9 +26,8 @@ class SkippingClock(Clock):
         return time.time() + self.slept
 
     def since(self) -> tuple[float, float]:
-        """The present: nothing was read off this clock before."""
-        now = self.now()
-        return now, now
+        """The present of the machine's clock, behind which this one may be far ahead: code asks either for the time."""
+        return time.time(), self.now()
 
     def elapsed(self) -> float:
         """Seconds since the epoch as well: nobody sets this clock back."""

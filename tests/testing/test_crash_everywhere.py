@@ -203,6 +203,24 @@ def test_the_time_of_a_call_is_no_chance(check: Check) -> None:
     assert getattr(found, "answer", found) == "logged"
 
 
+@EACH
+def test_the_time_of_a_call_is_no_chance_after_a_sleep(check: Check) -> None:
+    """Nobody waited for the sleep: what the machine's clock says is the time of a life that goes on after it, too."""
+
+    @task
+    def log(at: datetime) -> str:
+        return "logged"
+
+    @entrypoint
+    def flow(n: int) -> list[str]:
+        before = log(datetime.now(UTC)).result()
+        sleep(86_400)
+        return [before, log(datetime.now(UTC)).result()]
+
+    found = check(flow, 1)
+    assert getattr(found, "answer", found) == ["logged", "logged"]
+
+
 def test_a_call_is_like_that_of_another_life_but_for_the_clock() -> None:
     """However far it has gone on; what looks random tells calls apart."""
     seen = []
