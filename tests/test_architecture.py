@@ -223,6 +223,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.context",
         "flowfn.definition",
         "flowfn.engine",
+        "flowfn.identity",
         "flowfn.python.event_loop",
         "flowfn.hosts",
         "flowfn.saver_around",

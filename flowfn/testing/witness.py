@@ -11,24 +11,22 @@ from __future__ import annotations
 import os
 import random
 import sys
-import sysconfig
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import current_frame, site_of
 from flowfn.errors import NonDeterminismError
 from flowfn.hosts.clock import Clock
 from flowfn.testing.lives import Job, Life
+from flowfn.testing.outlasting import OURS, bodies_of, is_users, state_of
 from flowfn.testing.processes import Fate, never
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
-    from flowfn.invocation import Setup
     from flowfn.ports import Saver
     from flowfn.testing.onlooker import Onlooker
     from flowfn.testing.processes import Disk
@@ -49,23 +47,8 @@ AUDITED = {
     "sqlite3.connect": "opened a database",
 }
 
-TOO_MUCH = 5000
-"""How many objects are compared at each line, at most; of more, none is."""
-
 TOO_LONG = 20_000
 """After how many lines nobody compares any more: a long run would take for ever."""
-
-_LIBRARIES = tuple(
-    os.path.realpath(sysconfig.get_paths()[name]) + os.sep
-    for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
-_OURS = os.path.realpath(os.path.dirname(os.path.dirname(__file__))) + os.sep
-_BESIDE = os.path.dirname(os.path.dirname(_OURS))
-_LIBRARY = (_OURS, *(os.path.join(_BESIDE, name) + os.sep for name in ("checkpointers", "graph_compat")))
-
-
-_SLOT_NAMES = "__slotnames__"
-"""What `copyreg` keeps in a class whose instance it takes apart: nobody's state."""
 
 
 class Effect(NamedTuple):
@@ -131,39 +114,54 @@ class _WatchedLife(Life):
         self._watch.end()
 
 
+Line = tuple[int, "Frame", str]
+"""A line that began: on which thread, what for, and where it is."""
+
+
+@dataclass
+class _Thread:
+    """A thread on which functions are watched: who traced and profiled it before, and the lines that called them."""
+
+    trace: Any
+    profile: Any
+    around: list[Line | None] = field(default_factory=list)
+
+
 class _Watch:
     """Sees each line and call of the code that runs for a workflow."""
 
     def __init__(self, workflow: Any) -> None:
         self.writes = 0
-        self._roots = _bodies(workflow._self_setup)
+        self._roots = bodies_of(workflow._self_setup)
         self._left = TOO_LONG
         self._seen: list[tuple[Frame, Effect]] = []
         self._chance: dict[str, None] = {}
-        self._traced: dict[int, tuple[int, Any, Any]] = {}
-        """By thread: how many functions under it are watched, and who traced and profiled it before."""
-        self._last: tuple[int, Frame, str] | None = None
+        self._threads: dict[int, _Thread] = {}
+        self._last: Line | None = None
         self._lock = threading.RLock()
-        self._state = self._snapshot()
+        self._state = state_of(self._roots)
 
     def begin(self) -> None:
         """Code of a task or a body is about to run on this thread. Who traced it before does so again afterwards."""
-        here = threading.get_ident()
-        depth, trace, profile = self._traced.get(here) or (0, sys.gettrace(), sys.getprofile())
-        self._traced[here] = (depth + 1, trace, profile)
-        if depth == 0:
+        here, last = threading.get_ident(), self._last
+        thread = self._threads.get(here)
+        if thread is None:
+            thread = self._threads[here] = _Thread(sys.gettrace(), sys.getprofile())
             sys.settrace(self._trace)
             sys.setprofile(self._profile)
+        thread.around.append(last if last is not None and last[0] == here else None)
 
     def end(self) -> None:
-        """That code has ended."""
+        """That code has ended, and with it what it changed: the line that called it goes on."""
         here = threading.get_ident()
-        depth, trace, profile = self._traced[here]
-        self._traced[here] = (depth - 1, trace, profile)
-        if depth == 1:
-            del self._traced[here]
-            sys.settrace(trace)
-            sys.setprofile(profile)
+        thread = self._threads[here]
+        with self._lock:
+            self._state = state_of(self._roots) if self._left else None
+            self._last = thread.around.pop()
+        if not thread.around:
+            del self._threads[here]
+            sys.settrace(thread.trace)
+            sys.setprofile(thread.profile)
 
     def evidence(self) -> Evidence:
         """What was seen: of tasks, only of those that asked, and so began anew."""
@@ -173,24 +171,34 @@ class _Watch:
     # -- what changes -----------------------------------------------------------------------------
 
     def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if not _is_users(frame.f_code):
+        if not is_users(frame.f_code):
             return None
         with self._lock:
             if self._left == 0:
+                return None
+            if event == "call" and _is_importing(frame):
+                self._last = (
+                    None  # the line that imports a module for the first time does so once in a process
+                )
                 return None
             self._left -= 1
             self._look(frame)
         return self._trace
 
     def _look(self, frame: FrameType) -> None:
-        """Blame a change on the line before this one, if that was the last one that ran anywhere."""
-        running, thread = current_frame.get(), threading.get_ident()
-        state = self._snapshot()
+        """Blame a change on the line before this one, if none has begun elsewhere since, or is still at work."""
+        running, here = current_frame.get(), threading.get_ident()
+        state = state_of(self._roots)
         if state != self._state:
             self._state = state
-            if self._last is not None and self._last[0] == thread:
+            if self._last is not None and self._last[0] == here and self._is_alone(here):
                 self._seen.append((self._last[1], Effect("changes what outlives the run", self._last[2])))
-        self._last = None if running is None else (thread, running, site_of(frame))
+        self._last = None if running is None else (here, running, site_of(frame))
+
+    def _is_alone(self, here: int) -> bool:
+        """Whether no other thread is in the user's code: what waits for a task changes nothing meanwhile."""
+        frames = sys._current_frames()
+        return all(thread == here or _is_idle(frames.get(thread)) for thread in [*self._threads])
 
     def heard(self, what: str) -> None:
         """The interpreter tells of something that is done to the world."""
@@ -213,40 +221,39 @@ class _Watch:
             if user is not None:
                 self._chance.setdefault(site_of(user))
 
-    def _snapshot(self) -> Any:
-        """What the workflow's functions can reach of what outlives them, in a form that compares."""
-        left = [TOO_MUCH]
-        seen: set[int] = set()
-        try:
-            return [_shape(thing, seen, left) for thing in _reached_by(self._roots)]
-        except _TooMuch:
-            return None
-
-
-class _TooMuch(Exception):
-    pass
-
 
 def _is_body(frame: Frame) -> bool:
     """Whether its code is entered anew when a run goes on: it is no call that has a record."""
     return not frame.call.definition.recorded
 
 
-def _is_users(code: CodeType) -> bool:
-    name = code.co_filename
-    return not name.startswith(("<frozen", *_LIBRARIES, *_LIBRARY))
-
-
 def _user_frame(frame: FrameType | None) -> FrameType | None:
-    """The nearest frame of the user's code around one; None where flowfn called, and not the user."""
+    """The nearest frame of the user's code around one; None where flowfn called, and not the user, or an import did."""
+    if _is_importing(frame):
+        return None
     while frame is not None:
-        name = frame.f_code.co_filename
-        if name.startswith(_LIBRARY):
+        if frame.f_code.co_filename.startswith(OURS):
             return None
-        if _is_users(frame.f_code):
+        if is_users(frame.f_code):
             return frame
         frame = frame.f_back
     return None
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether the user's code around a frame imports a module for the first time."""
+    while frame is not None and not frame.f_code.co_filename.startswith(OURS):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_idle(frame: FrameType | None) -> bool:
+    """Whether a thread is in flowfn's code, called by the user's. One that waits to be watched is at work."""
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return _user_frame(frame) is None
 
 
 def _is_chance(function: Any) -> bool:
@@ -256,94 +263,6 @@ def _is_chance(function: Any) -> bool:
     if isinstance(owner, type) and owner.__module__ == "datetime":
         return name in CLOCK_METHODS
     return (getattr(function, "__module__", None), name) in CHANCE_CALLS
-
-
-# -- the state that functions reach -----------------------------------------------------------------
-
-
-def _bodies(setup: Setup) -> list[Any]:
-    """The functions of a workflow's nodes: of an entrypoint the one, of a graph all, those of its subgraphs too."""
-    found: list[Any] = []
-    for name, node in setup.program.nodes.items():
-        inner = setup.part(name)
-        found += [getattr(node.run, "author_function", node.run)] if inner is None else _bodies(inner)
-    return found
-
-
-def _reached_by(functions: list[Any]) -> Iterator[Any]:
-    seen: set[int] = set()
-    for function in functions:
-        yield from _reached(function, seen)
-
-
-def _reached(thing: Any, seen: set[int]) -> Iterator[Any]:
-    """The data that a function, or what it calls by name, has in its closure or globals."""
-    function = getattr(thing, "func", thing) if getattr(thing, "__flowfn__", None) else thing
-    if isinstance(function, MethodType):
-        yield from _reached(function.__self__, seen)
-        function = function.__func__
-    function = getattr(function, "__wrapped__", function)
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    if not isinstance(function, FunctionType):
-        if isinstance(function, type) and _is_users_module(function.__module__):
-            for name, value in list(vars(function).items()):
-                if name != _SLOT_NAMES:
-                    yield from _reached(value, seen)
-        elif isinstance(function, ModuleType):
-            if _is_users_module(function.__name__):
-                for value in list(vars(function).values()):
-                    yield from _reached(value, seen)
-        elif not isinstance(function, type):
-            yield function
-        return
-    if not _is_users(function.__code__):
-        return
-    for name in _names(function.__code__):
-        if name in function.__globals__:
-            yield from _reached(function.__globals__[name], seen)
-    for cell in function.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
-        yield from _reached(value, seen)
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for const in code.co_consts:
-        if isinstance(const, CodeType):
-            yield from _names(const)
-
-
-def _is_users_module(name: str) -> bool:
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return file is not None and not os.path.realpath(file).startswith((*_LIBRARIES, *_LIBRARY))
-
-
-def _shape(thing: Any, seen: set[int], left: list[int]) -> Any:
-    """A value as something that compares: containers and the user's own objects by what is in them."""
-    left[0] -= 1
-    if left[0] < 0:
-        raise _TooMuch
-    if thing is None or isinstance(thing, bool | int | float | str | bytes | bytearray):
-        return bytes(thing) if isinstance(thing, bytearray) else thing
-    if id(thing) in seen:
-        return id(thing)
-    seen.add(id(thing))
-    if isinstance(thing, list | tuple | deque):
-        return [type(thing).__name__, *(_shape(item, seen, left) for item in list(thing))]
-    if isinstance(thing, set | frozenset):
-        return sorted(str(_shape(item, seen, left)) for item in list(thing))
-    if isinstance(thing, Mapping):
-        return [(_shape(key, seen, left), _shape(value, seen, left)) for key, value in list(thing.items())]
-    if _is_users_module(type(thing).__module__) and getattr(thing, "__flowfn__", None) is None:
-        return [
-            (name, _shape(value, seen, left)) for name, value in list(getattr(thing, "__dict__", {}).items())
-        ]
-    return id(thing)
 
 
 # -- what the interpreter audits --------------------------------------------------------------------

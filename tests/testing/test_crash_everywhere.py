@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from copy import copy
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
+from threading import Event
+from types import ModuleType
 from typing import Any, TypedDict
 from uuid import uuid4
 
 import pytest
+from pydantic import BaseModel
 
 from checkpointers import MemorySaver
 from flowfn import InvalidInput, RetryPolicy, current, entrypoint, interrupt, now, sleep, task
@@ -331,6 +336,154 @@ def test_what_python_keeps_of_a_class_is_no_effect(check: Check) -> None:
 
     report = check(body, "ada")
     assert getattr(report, "answer", report) == "Receipt of ada"
+
+
+@EACH
+def test_what_an_import_does_is_no_effect(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module is imported once in a process, by the line that comes first: it is compiled, and may register itself."""
+    name = f"shelf{uuid4().hex}"
+    (tmp_path / f"{name}.py").write_text("import sys\n\nsys.modules['shelves'].FOUND.append(__name__)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    shelves: Any = ModuleType("shelves")
+    shelves.FOUND = found = list[str]()
+    monkeypatch.setitem(sys.modules, "shelves", shelves)
+
+    @entrypoint
+    def body(n: int) -> int:
+        import_module(name)
+        return len(found)
+
+    report = check(body, 1)
+    assert getattr(report, "answer", report) == 1
+
+
+@EACH
+def test_a_line_is_not_blamed_for_what_a_task_does_on_a_thread(check: Check) -> None:
+    """The body goes on while a task is in the middle of a line, and has changed something in it."""
+    sold: list[bool] = []
+    begun, going, seen = Event(), Event(), Event()
+
+    @task
+    def sell(n: int) -> int:
+        begun.set()
+        (going.wait(60) and sold.append(True)) or seen.wait(60)  # type: ignore[func-returns-value]
+        return n
+
+    @entrypoint
+    def body(n: int) -> int:
+        future = sell(n)
+        begun.wait(60)
+        going.set()
+        while not sold:
+            pass
+        seen.set()
+        return future.result()
+
+    report = check(body, 1)
+    assert getattr(report, "answer", report) == 1
+
+
+@EACH
+def test_a_line_is_not_blamed_for_what_a_task_without_lines_does(check: Check) -> None:
+    """A function of a library's has none to be blamed; the line that waits for it changes nothing."""
+    sold: list[int] = []
+    sell = task(sold.append, name="sell")
+
+    @entrypoint
+    def body(n: int) -> bool:
+        sell(n).result()
+        return n in sold
+
+    report = check(body, 1)
+    assert getattr(report, "answer", report) is True
+
+
+@EACH
+def test_an_effect_on_what_a_task_gives(check: Check) -> None:
+    """The line goes on after the call: what it does then is its own."""
+    kept: list[str] = []
+
+    @entrypoint
+    def body(customer: str) -> str:
+        kept.append(shop.charge(customer).result())
+        return customer
+
+    assert "changes what outlives the run" in failure(check, body, "ada")
+
+
+@EACH
+def test_what_an_object_remembers_is_no_effect(check: Check) -> None:
+    """It is worked out where somebody asks first, and the same in each process."""
+
+    class Settings:
+        @cached_property
+        def url(self) -> str:
+            return "http://shop"
+
+    class Order(BaseModel):
+        n: int
+
+    settings = Settings()
+
+    @entrypoint
+    def body(n: int) -> str:
+        order = Order(n=n)
+        order.n += 1  # for which pydantic notes something in the class
+        return f"{settings.url}/{order.n}"
+
+    report = check(body, 1)
+    assert getattr(report, "answer", report) == "http://shop/2"
+
+
+@EACH
+def test_an_effect_in_slots(check: Check) -> None:
+    """What an object of the user's has there is its state as well."""
+
+    class Till:
+        __slots__ = ("sales",)
+
+    till = Till()
+    till.sales = 0
+
+    @entrypoint
+    def body(n: int) -> int:
+        till.sales += 1
+        return n
+
+    assert "changes what outlives the run" in failure(check, body, 1)
+
+
+@EACH
+def test_what_cannot_be_looked_at_is_left_alone(check: Check) -> None:
+    """A proxy with nothing behind it yet, and a mapping that is closed, raise whatever they are asked."""
+
+    class Closed(Mapping[str, int]):
+        def __getitem__(self, key: str) -> int:
+            raise ValueError("closed")
+
+        __iter__ = __len__ = __getitem__  # type: ignore[assignment]
+
+    class Proxy:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError("outside of a request")
+
+        __class__ = property(__getattr__)  # type: ignore[assignment]
+
+    closed, proxy = Closed(), Proxy()
+
+    @task
+    def known(n: int) -> bool:
+        return closed is not None and proxy is not None
+
+    @entrypoint
+    def body(n: int) -> bool:
+        return known(n).result()
+
+    report = check(body, 1)
+    assert getattr(report, "answer", report) is True
 
 
 @EACH
