@@ -180,7 +180,7 @@ class _Slot:
         if self._process is None:
             ours, theirs = Pipe()
             with theirs:
-                words = [sys.executable, "-m", "flowfn.executors.worker", str(theirs.fileno())]
+                words = [sys.executable, "-P", "-m", "flowfn.executors.worker", str(theirs.fileno())]
                 self._process = subprocess.Popen(
                     words, stdin=subprocess.PIPE, pass_fds=[theirs.fileno()], env=_environment()
                 )

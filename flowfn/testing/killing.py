@@ -55,9 +55,9 @@ def crash_by_kill(job: Job, same: Callable[[Any, Any], bool] | None, allow_effec
         ) from error
     with TemporaryDirectory(prefix="flowfn-") as folder:
         Path(folder, "job").write_bytes(shipped)
-        search = os.pathsep.join([*_root_of(module), *filter(None, sys.path)])
+        search = os.pathsep.join([*_root_of(module), *(path or os.getcwd() for path in sys.path)])
         done = subprocess.run(
-            [sys.executable, "-m", __name__, folder],
+            [sys.executable, "-P", "-m", __name__, folder],
             env={**os.environ, "PYTHONPATH": search},
             stdin=subprocess.DEVNULL,
             capture_output=True,

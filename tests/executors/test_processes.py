@@ -85,6 +85,17 @@ def test_a_call_that_asks_its_terminal_hears_that_nobody_is_there(one: ProcessEx
         one.submit(input).result(timeout=60)
 
 
+def test_a_worker_imports_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file there that has the name of a module is none to this process either: it may be anybody's."""
+    for name in ("random", "queue", "flowfn"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('it was run')")
+    monkeypatch.chdir(tmp_path)
+    with ProcessExecutor(1) as executor:
+        assert executor.submit(abs, -1).result() == 1
+
+
 def test_a_worker_that_died_idle_costs_nobody_an_attempt(one: ProcessExecutor) -> None:
     """A worker that is killed while it has nothing to do is replaced before the next function."""
     pid = one.submit(os.getpid).result()
