@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,8 @@ class _Audience:
             try:
                 watcher(event)
             except Exception:
-                self._watchers.remove(watcher)
-                logger.log(logging.WARNING, "%r failed, and is told no more", watcher, exc_info=True)
+                with suppress(ValueError):  # it failed on another thread at the same time
+                    self._watchers.remove(watcher)
+                    logger.log(logging.WARNING, "%r failed, and is told no more", watcher, exc_info=True)
         if self._post is not None:
             self._post(event)

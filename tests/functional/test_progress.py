@@ -3,13 +3,14 @@
 import io
 import re
 import sys
+from threading import Barrier
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from flowfn import CachePolicy, MemoryCache, RetryPolicy, entrypoint, interrupt, task
-from flowfn.events import RunEnded, RunStarted
+from flowfn.events import RunEnded, RunStarted, TaskFinished
 from flowfn.history.reading import CallView
 from flowfn.watching import watched_by
 from flowfn.watching.calls import Heard
@@ -206,6 +207,28 @@ def test_a_watcher_that_fails_is_told_no_more(world: World, caplog: pytest.LogCa
         assert world.invoke(flow, 1) == 1
     assert len(told) == 1
     assert "is told no more" in caplog.text
+
+
+def test_a_watcher_may_fail_on_two_threads_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Two calls end side by side, and neither the run nor the log hears of it twice."""
+    both = Barrier(2)
+
+    def watch(event: Any) -> None:
+        if isinstance(event, TaskFinished):
+            both.wait(60)
+            raise OSError("no screen")
+
+    @task
+    def double(n: int) -> int:
+        return 2 * n
+
+    @entrypoint
+    def flow(n: int) -> list[int]:
+        return [each.result() for each in [double(1), double(2)]]
+
+    with watched_by(watch):
+        assert flow(1) == [2, 4]
+    assert caplog.text.count("is told no more") == 1
 
 
 def test_nodes_of_a_graph_are_shown() -> None:
