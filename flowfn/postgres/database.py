@@ -2,8 +2,9 @@
 
 Rule: one connection commits, under `lock`; whatever else there is to do borrows one of a pool. A connection
 that is lost is replaced and the work on it done again, for `timeout` seconds; so the work must be such that
-doing it twice does no harm. A connection never crosses a fork: the child opens its own and leaves its
-parent's alone.
+doing it twice does no harm. Where a server takes no writes any more, as another one does since a failover, all
+connections to it are replaced, once for each work: the URL may lead to the other. A connection never crosses a
+fork: the child opens its own and leaves its parent's alone.
 
 No work relies on the state of a session, so that a transaction pooler such as pgbouncer may stand in between.
 Statements are prepared only where the server itself answers: through a pooler, one prepared by another
@@ -27,7 +28,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
-from flowfn.postgres.errors import is_beaten, is_lost, is_there, typed
+from flowfn.postgres.errors import is_beaten, is_lost, is_read_only, is_there, typed
 from flowfn.postgres.schema import ADAPTERS, Connection, Schema
 from flowfn.python.ending import close_with
 from flowfn.python.forking import each_after_fork
@@ -91,25 +92,32 @@ class Database:
 
     def commit(self, work: Callable[[Connection], T]) -> T:
         """Do work on the committing connection; the caller holds `lock`. Errors come out typed."""
-        return self._patiently(lambda left: _Tidy(self._opened().committing()), work)
+        return self._patiently(lambda connections, left: _Tidy(connections.committing()), work)
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do work on a connection of the pool. Errors come out typed."""
-        return self._patiently(lambda left: self._opened().borrowed(left), work)
+        return self._patiently(lambda connections, left: connections.borrowed(left), work)
 
     def _patiently(
         self,
-        connected: Callable[[float], AbstractContextManager[Connection]],
+        connected: Callable[[_Connections, float], AbstractContextManager[Connection]],
         work: Callable[[Connection], T],
     ) -> T:
         deadline = time.monotonic() + self._timeout
+        renewed = False
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
+            connections = self._opened()
             try:
-                with connected(deadline - time.monotonic()) as connection:
+                with connected(connections, deadline - time.monotonic()) as connection:
                     return work(connection)
             except (psycopg.Error, UnicodeError) as error:
-                if not (is_lost(error) or is_beaten(error)) or time.monotonic() >= deadline:
+                is_elsewhere = is_read_only(error) and not renewed
+                again = is_elsewhere or is_lost(error) or is_beaten(error)
+                if not again or time.monotonic() >= deadline:
                     raise typed(error, self.name) from error
+                if is_elsewhere:
+                    renewed = True
+                    connections.renew()
             time.sleep(pause)
         raise AssertionError("the pauses never end")
 
@@ -175,12 +183,16 @@ class _Connections:
         self._pool_lock = threading.Lock()
         self._lent = 0
         """How many connections are in use, of the pool's and of those that it lacked."""
+        self._age = 0
+        """Connections of another one are of no use any more."""
         self._returned = 0
         """Changes whenever a connection of the pool comes free; two threads may count one."""
 
     def committing(self) -> Connection:
         """The connection that commits, on a database that is up to date. Its user holds the database's lock."""
         connection = self._committing
+        if connection is not None and connection.age != self._age:
+            connection.close()
         if connection is None or connection.closed:
             connection = self._connect()
             try:
@@ -231,9 +243,17 @@ class _Connections:
                         " Pass a larger `pool_size=`, or a longer `timeout=`."
                     ) from error
             else:
+                if connection.age != self._age:
+                    connection.close()
+                    self._pool.putconn(connection)
+                    continue
                 with self._pool_lock:
                     self._lent += 1
                 return connection, self._pool.putconn
+
+    def renew(self) -> None:
+        """Have all connections replaced before they are used again, each by who uses it next."""
+        self._age += 1
 
     def _take_place(self) -> bool:
         """Take a place for a connection, if not all are in use."""
@@ -267,6 +287,7 @@ class _Connections:
         Whoever waited for a row goes on with what is in it then, whatever the database's default isolation is.
         A backslash in a literal is itself, whatever the default is; a pooler keeps that apart for each of its clients.
         """
+        connection.age = self._age
         if connection.info.parameter_status("standard_conforming_strings") == "off":
             connection.execute("SET standard_conforming_strings = on")
         ((process,),) = connection.execute("SELECT pg_backend_pid()").fetchall()

@@ -131,6 +131,11 @@ def is_beaten(error: Exception) -> bool:
     return _state(error) in ("40001", "40P01")
 
 
+def is_read_only(error: Exception) -> bool:
+    """Whether the server takes no writes, or not by this session: another one may, since a failover."""
+    return _state(error) == "25006"
+
+
 def _state(error: Exception) -> str:
     """The SQLSTATE of an error; empty where there is none."""
     told = getattr(error, "sqlstate", None)

@@ -31,6 +31,9 @@ class Connection(psycopg.Connection[Any]):
     A cursor of its own for each costs a third of what a statement costs this process.
     """
 
+    age = 0
+    """Which generation of its owner's connections it is of."""
+
     def ask(self, query: str, parameters: Sequence[Any] = (), **options: Any) -> psycopg.Cursor[Any]:
         """`execute`, whose answer is to be read before this is called again; for no pipeline."""
         return self._asking.execute(query, parameters, **options)

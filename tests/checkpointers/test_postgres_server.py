@@ -38,6 +38,7 @@ from flowfn.errors import (
 from flowfn.ports import Begin, Busy, Commit, Lease
 from flowfn.postgres.errors import is_there
 from flowfn.postgres.schema import Connection, Schema
+from flowfn.stores import PostgresStore
 
 from ..postgres_database import Database, named, new_database
 from ..postgres_server import Server, private_server
@@ -675,6 +676,22 @@ def test_a_database_that_cannot_be_written_to_can_be_read(database: Database) ->
         assert type(refusal) is DatabaseReadOnly
         with pytest.raises(DatabaseReadOnly):
             saver.claim("t")
+
+
+def test_a_session_that_may_not_write_any_more_is_left(database: Database) -> None:
+    """So it is after a failover that ends no connection: the URL leads to a server which takes writes by then."""
+    name = current(database)
+    open_saver(database.url).close()
+    PostgresStore(database.url).close()
+    database.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    with open_saver(database.url) as saver, PostgresStore(database.url) as store:
+        assert saver.load("t") is None
+        assert store.get(("shop",), "till") is None
+        database.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+        put(saver, checkpoint("c1"), thread="t", lease=claimed(saver, "t"))
+        store.put(("shop",), "till", {"sales": 1})
+        assert saver.load("t") is not None
+        assert store.get(("shop",), "till") is not None
 
 
 def test_a_row_that_another_session_keeps_locked(postgres_url: str) -> None:
