@@ -353,8 +353,8 @@ class Host(Protocol):
     def elapsed(self) -> float:
         """Seconds since some moment: they only go on, whatever the clock is set to."""
 
-    def new_id(self) -> str:
-        """A fresh id; ids of one process sort in the order in which they were made."""
+    def new_id(self, after: str = "") -> str:
+        """A fresh id; ids of one process sort in the order in which they were made, and come behind that of `after`."""
 
     def future(self, job: Any) -> Any:
         """A future whose job nobody runs yet."""

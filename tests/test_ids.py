@@ -39,6 +39,18 @@ def test_ids_go_on_while_the_clock_stands_or_goes_back(monkeypatch: pytest.Monke
     assert made == sorted(set(made))
 
 
+def test_an_id_follows_that_of_another_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is of version 6 and greater, however far that clock is ahead; what is no such id, nobody follows."""
+    first = new_id()
+    monkeypatch.setattr(ids, "_last", 0)
+    monkeypatch.setattr(ids, "time_ns", lambda: 0)
+    second = new_id(first)
+    third = new_id(second)
+    assert first < second < third
+    assert UUID(third).version == 6
+    assert new_id("z") < first
+
+
 def test_threads_make_different_ids() -> None:
     """No two threads are given one."""
     with ThreadPoolExecutor(8) as pool:

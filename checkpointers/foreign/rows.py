@@ -221,6 +221,12 @@ def entries(found: Any) -> list[Entry]:
     )
 
 
+def last_place(found: Any) -> int:
+    """The place of what was written last, of a checkpoint and what is under it."""
+    places: list[int] = [DEFAULT.loads(bytes(found.checkpoint["channel_values"][RECORD]))[1]]
+    return max(places + [entry.place for entry in entries(found)])
+
+
 def run_of(found: Any, serde: Serializer) -> Run:
     """What the thread's row says, from the tuple of its last checkpoint."""
     said = [entry.run for entry in entries(found) if entry.run is not None]

@@ -7,7 +7,8 @@ Rule: such a saver is used through LangGraph's methods and nothing else. What th
 - leases are this process's: two processes on one thread must be kept apart by other means,
 - what `flowfn.now()` and the like give a coroutine is recorded before the next task begins, and not before it is seen,
   where the saver has asyncio methods,
-- the last checkpoint is the one of the greatest id, so that machines' clocks have to agree.
+- the last checkpoint is the one of the greatest id. Those that a run makes grow, whatever the clocks say; but to go on
+  from an older one, the clock mustn't have been set back since the last.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from checkpointers.foreign.rows import (
     foreign_config,
     from_foreign,
     from_tuple,
+    last_place,
     questions,
     run_of,
     to_checkpoint,
@@ -345,6 +347,11 @@ class ForeignSaver(CheckpointSaver):
             self._last_place = max(self._last_place + 1, time.time_ns())
             return self._last_place
 
+    def _follow(self, place: int) -> None:
+        """Have what is written from now on come after a place, which a clock ahead of this one may have given."""
+        with self._lock:
+            self._last_place = max(self._last_place, place)
+
     def _version(self, number: int, place: int) -> Any:
         """A channel's version in the saver's own type.
 
@@ -382,6 +389,8 @@ class ForeignSaver(CheckpointSaver):
         if found is None:
             return None
         loaded, known = from_foreign(found, self.serde), self._threads.get(thread)
+        if known is not None:
+            self._follow(last_place(found))
         return loaded if known is None or not known.answers else known.with_answers(loaded)
 
     def history(

@@ -121,7 +121,7 @@ def _after(before: Checkpoint, changes: Changes, amendment: Amendment) -> Checkp
     after = advance(before, changes)
     after.updated = None  # what was due before is due still, whether or not the updates changed its channels
     begins = amendment.source == "input" and not before.id
-    after.id, after.parent = new_id(), before.parent if amendment.copies else before.id or None
+    after.id, after.parent = new_id(before.id), before.parent if amendment.copies else before.id or None
     after.step, after.source = -1 if begins else before.step + 1, amendment.source
     after.created_at = datetime.now(UTC).isoformat()
     after.call = before.call

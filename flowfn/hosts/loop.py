@@ -93,8 +93,8 @@ class LoopHost:
         if "threads" in vars(self):
             self.threads.ended()
 
-    def new_id(self) -> str:
-        return new_id()
+    def new_id(self, after: str = "") -> str:
+        return new_id(after)
 
     def future(self, job: Job | None) -> Future[Any]:
         """A future of ours for `job`, which nobody runs yet."""

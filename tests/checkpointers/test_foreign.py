@@ -7,11 +7,13 @@ import operator
 import signal
 import sqlite3
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 from uuid import UUID
@@ -32,6 +34,7 @@ from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put,
 from flowfn import Command, entrypoint, interrupt, task, uuid4  # noqa: E402
 from flowfn.encryption import KeyRing  # noqa: E402
 from flowfn.errors import InvalidInput, LeaseLost, SaverError, ThreadBusy  # noqa: E402
+from flowfn.hosts import ids  # noqa: E402
 from flowfn.ports import Begin, Commit, Lease, Versioned  # noqa: E402
 from graph_compat.checkpoint.memory import InMemorySaver as CompatSaver  # noqa: E402
 from graph_compat.checkpoint.sqlite import SqliteSaver as PlainSqliteSaver  # noqa: E402
@@ -657,6 +660,29 @@ def test_another_process_s_writes_are_seen(foreign: Any) -> None:
     lease = one.claim("1")
     one.commit([Commit("1", lease, [checkpoint("c3", "c2", versions={"a": 1})])])
     assert [found.checkpoint.values["a"].value for found in one.history("1")] == [one.serde.dumps("a1")] * 3
+
+
+def test_a_process_whose_clock_is_behind_goes_on(foreign: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G2: its checkpoints and its writes come after those that it found, whatever the clock said that made these."""
+    ran: list[Any] = []
+    clock, hours = time.time_ns, count()
+
+    def an_hour_behind() -> ForeignSaver:
+        back = next(hours) * 3600 * 10**9
+        monkeypatch.setattr(ids, "_last", 0)
+        for module in (ids, time):
+            monkeypatch.setattr(module, "time_ns", lambda: clock() - back)
+        return ForeignSaver(foreign)
+
+    shop(an_hour_behind(), ran).invoke(["ink", "pen"], thread_id="1")
+    assert shop(an_hour_behind(), ran).invoke(Command(resume="yes"), thread_id="1") == (6, "yes", None)
+    later = shop(an_hour_behind(), ran)
+    assert later.get_state(thread_id="1").values == (6, "yes", None)
+    assert later.thread("1").status == "done"
+    later.invoke(["nib"], thread_id="1")
+    again = shop(an_hour_behind(), ran).invoke(Command(resume="no"), thread_id="1")
+    assert again == (3, "no", ("yes", {"ink"}))
+    assert sorted(ran) == ["ink", "nib", "pen"]
 
 
 def test_one_adapter_for_one_saver() -> None:

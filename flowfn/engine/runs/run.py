@@ -320,7 +320,7 @@ class Run:
             self._unrecorded = self._unrecorded or self.host.new_id()
             after.id = f"{self._unrecorded} {after.step}"
             return
-        after.id = self.host.new_id()
+        after.id = self.host.new_id(before.id)
         after.parent = before.id or None
         self._stamped = self.host.now()
         after.created_at = datetime.fromtimestamp(self._stamped, UTC).isoformat()
