@@ -286,6 +286,7 @@ class _Connections:
 
         Whoever waited for a row goes on with what is in it then, whatever the database's default isolation is.
         A backslash in a literal is itself, whatever the default is; a pooler keeps that apart for each of its clients.
+        Numbers, such as times, come with all their digits.
         """
         connection.age = self._age
         if connection.info.parameter_status("standard_conforming_strings") == "off":
@@ -299,7 +300,8 @@ class _Connections:
             connection.execute(
                 "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
                 " set_config('enable_seqscan', 'off', false), set_config('lock_timeout', $1, false),"
-                " set_config('default_transaction_isolation', 'read committed', false)",
+                " set_config('default_transaction_isolation', 'read committed', false),"
+                " set_config('extra_float_digits', '1', false)",
                 (str(max(1, round(self._timeout * 1000))),),
             )
         else:

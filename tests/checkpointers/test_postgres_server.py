@@ -11,6 +11,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -614,6 +615,17 @@ def test_a_database_that_reads_backslashes_in_its_own_way(database: Database) ->
         found = saver.load("a\\b")
         assert found is not None
         assert (found.checkpoint.body, found.writes) == (b"body of c1", [row])
+
+
+def test_a_database_that_rounds_numbers(database: Database) -> None:
+    """An old default, of Postgres before 12: times come back as they were stored."""
+    database.execute(f"ALTER DATABASE {current(database)} SET extra_float_digits = -10")
+    before = datetime.now(UTC)
+    with PostgresStore(database.url) as store:
+        store.put(("shop",), "till", {})
+        item = store.get(("shop",), "till")
+    assert item is not None
+    assert before <= item.created_at <= datetime.now(UTC)
 
 
 def test_tables_that_went_missing_are_named(database: Database) -> None:
