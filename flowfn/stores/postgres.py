@@ -85,13 +85,19 @@ class PostgresStore(Store):
         return self._database.closed
 
     def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
+        made: list[tuple[int, T]] = []  # whether it was committed nobody knows, if there is another attempt
+
         def attempt(connection: Connection) -> T:
             with connection.transaction():
-                if writing:
-                    _lock(connection)
-                else:
+                if not writing:
                     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                return work(_PostgresRows(connection, self._pgvector))
+                    return work(_PostgresRows(connection, self._pgvector))
+                transaction = _lock(connection)
+                if made and _is_committed(connection, made[-1][0]):
+                    return made[-1][1]
+                result = work(_PostgresRows(connection, self._pgvector))
+                made.append((transaction, result))
+                return result
 
         return self._database.run(attempt)
 
@@ -101,8 +107,18 @@ class PostgresStore(Store):
         self._database.close()
 
 
-def _lock(connection: Connection) -> None:
-    connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
+def _lock(connection: Connection) -> int:
+    """Be the only one who writes, in this transaction: its number."""
+    ((_, transaction),) = connection.execute(
+        "SELECT pg_advisory_xact_lock($1), txid_current()", (_LOCK,)
+    ).fetchall()
+    return int(transaction)
+
+
+def _is_committed(connection: Connection, transaction: int) -> bool:
+    """Whether a transaction whose session was lost has been made; it is over, as it held the lock."""
+    ((status,),) = connection.execute("SELECT txid_status($1)", (transaction,)).fetchall()
+    return bool(status == "committed")
 
 
 class _PostgresRows:

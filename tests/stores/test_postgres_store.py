@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from psycopg import OperationalError
 
 from checkpointers import PostgresSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, put
 from flowfn.errors import DatabaseLocked, DatabaseUnreachable, DatabaseVersion, InvalidInput, SaverError
-from flowfn.stores import PostgresStore, open_store
+from flowfn.postgres.schema import Connection
+from flowfn.stores import GetOp, Item, PostgresStore, PutOp, open_store
 
 from ..postgres_database import Database
 from ..processes import started
@@ -98,6 +102,34 @@ def test_a_lost_connection_is_replaced(database: Database) -> None:
         )
         store.put(HERE, "l", {"x": 2})
         assert [item.key for item in store.search(HERE)] == ["l", "k"]
+
+
+def test_a_batch_whose_answer_is_lost_reads_what_was_there_before(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made, and isn't made again: its reads would see its own puts."""
+    transaction, lost = Connection.transaction, list[bool]()
+
+    @contextmanager
+    def losing(connection: Connection) -> Iterator[Any]:
+        with transaction(connection) as made:
+            yield made
+        if not lost:
+            lost.append(True)
+            connection.close()
+            raise OperationalError("the connection is lost")
+
+    with PostgresStore(database.url) as store:
+        store.put(HERE, "k", {"x": 1})
+        monkeypatch.setattr(Connection, "transaction", losing)
+        before, _, absent, _ = store.batch(
+            [GetOp(HERE, "k"), PutOp(HERE, "k", {"x": 2}), GetOp(HERE, "l"), PutOp(HERE, "l", {})]
+        )
+        assert isinstance(before, Item)
+        assert (before.value, absent, lost) == ({"x": 1}, None, [True])
+        after = store.get(HERE, "k")
+        assert after is not None
+        assert after.value == {"x": 2}
 
 
 def test_who_waits_too_long_is_told(database: Database) -> None:
