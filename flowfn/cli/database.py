@@ -77,8 +77,15 @@ def reading(place: Place) -> Iterator[Saver]:
     Raises:
         InvalidInput: `FLOWFN_KEY` holds no keys.
     """
-    with _opened(place) if isinstance(place, Path) else _connected(place) as saver:
+    with as_it_is(place) as saver:
         yield with_keys(saver)
+
+
+@contextmanager
+def as_it_is(place: Place) -> Iterator[CheckpointSaver]:
+    """The database, opened to be read; what is encrypted stays so."""
+    with _opened(place) if isinstance(place, Path) else _connected(place) as saver:
+        yield saver
 
 
 def _connected(url: str) -> PostgresSaver:

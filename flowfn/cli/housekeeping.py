@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from checkpointers import CheckpointSaver, EncryptedSaver, export_thread, import_thread, open_saver
-from flowfn.cli.database import Place, find_thread, reading, with_keys, writing
+from flowfn.cli.database import Place, as_it_is, find_thread, reading, with_keys, writing
 from flowfn.cli.failures import Usage
 from flowfn.errors import ThreadBusy
 from flowfn.ports import ThreadRow
@@ -50,7 +50,8 @@ def collect(
     if keep is None and older is None:
         raise Usage("nothing is to go: pass --older-than AGE, such as 30d, or --keep N, or both")
     done = Collected()
-    with writing(place) as saver:  # neither what goes nor what stays has to be decrypted
+    opened = as_it_is if dry else writing
+    with opened(place) as saver:  # neither what goes nor what stays has to be decrypted
         for row in saver.threads():
             if row.owner is not None:
                 done.busy += 1

@@ -15,6 +15,8 @@ from flowfn.cli.housekeeping import collect
 from flowfn.encryption import KeyRing
 from flowfn.ports import Lease
 
+GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "0.1.0-format4.sqlite"
+
 
 def statuses(flowfn: Any, *where: str) -> dict[str, str]:
     return {row["thread"]: row["status"] for row in json.loads(flowfn("ls", "--json", *where).out)}
@@ -89,6 +91,17 @@ def test_gc_says_what_to_write(flowfn: Any, shop: Path, arguments: tuple[str, ..
     ran = flowfn("gc", *arguments)
     assert (ran.code, said in ran.err) == (2, True), ran.err
     assert len(statuses(flowfn)) == 6
+
+
+def test_a_dry_run_changes_nothing(flowfn: Any, tmp_path: Path) -> None:
+    """A database of an older format stays as it is: older programs go on with it."""
+    old = tmp_path / "old.db"
+    old.write_bytes(GOLDEN.read_bytes())
+    ran = flowfn("gc", "--older-than", "1d", "--keep", "1", "--dry-run", "--db", str(old))
+    assert (ran.code, "would go" in ran.out) == (0, True), ran.err
+    assert old.read_bytes() == GOLDEN.read_bytes()
+    assert flowfn("gc", "--older-than", "1d", "--db", str(old)).code == 0
+    assert old.read_bytes() != GOLDEN.read_bytes()
 
 
 def test_no_age_is_too_great(flowfn: Any, shop: Path) -> None:
