@@ -137,9 +137,7 @@ class _Flow:
             case ast.Try() | ast.TryStar():
                 return self._try(node, ways)
             case ast.Match():
-                ways = self._expression(node.subject, ways)
-                cases = [self._statements(case.body, _maybe(ways)) for case in node.cases]
-                return _merged(_maybe(ways), *cases)
+                return self._match(node, self._expression(node.subject, ways))
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
                     ways = self._expression(item.context_expr, ways)
@@ -173,6 +171,17 @@ class _Flow:
             self._lead(_maybe(ends), first)
         ways = [] if endless else _merged(_maybe(ways), _maybe(ends))
         return _merged(self._statements(orelse, ways), loop.breaks)
+
+    def _match(self, node: ast.Match, ways: _Ways) -> _Ways:
+        """A guard is asked where its pattern fits, and the next case tried where it says no."""
+        ends: list[_Ways] = []
+        for case in node.cases:
+            inside = _maybe(ways)
+            if case.guard is not None:
+                inside = _maybe(self._expression(case.guard, inside))
+                ways = _merged(ways, inside)
+            ends.append(self._statements(case.body, inside))
+        return _merged(_maybe(ways), *ends)
 
     def _try(self, node: ast.Try | ast.TryStar, ways: _Ways) -> _Ways:
         before = set(self.graph.nodes)

@@ -87,6 +87,28 @@ def test_a_branch_is_conditional() -> None:
     ]
 
 
+def test_a_guard_is_asked_before_its_case() -> None:
+    """And where it says no, the next case is tried."""
+
+    def wf(x: str) -> Any:
+        match x:
+            case "a" if fetch(x).result():
+                return clean(x)
+            case _:
+                return publish(x)
+
+    assert drawn(wf) == [
+        "__start__ -?> fetch",
+        "fetch -?> clean",
+        "__start__ -?> ship it",
+        "fetch -?> ship it",
+        "__start__ -?> __end__",
+        "fetch -?> __end__",
+        "clean -> __end__",
+        "ship it -> __end__",
+    ]
+
+
 def test_a_loop_leads_back() -> None:
     """It may be skipped; `while True` may not, and is left by `break`."""
 
