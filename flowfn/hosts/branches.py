@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.hosts.numbering import number_of
+from flowfn.python.apart import run_apart
 from flowfn.python.handling import chain_of
 
 if TYPE_CHECKING:
@@ -118,12 +119,16 @@ def _tasks_of(frame: Frame) -> Iterator[asyncio.Task[Any]]:
 
 
 def _frame_of(task: asyncio.Task[Any]) -> Frame | None:
-    context = _context_of(task)
+    """The frame of the code in a task: of the innermost, as what is awaited in place has a context of its own."""
+    if task is asyncio.current_task():
+        return current_frame.get()
+    contexts = [found[1] for code in chain_of(task.get_coro()) if (found := run_apart(code)) is not None]
+    context = contexts[-1] if contexts else _context_of(task)
     return None if context is None else context.get(current_frame)
 
 
 def _context_of(task: asyncio.Task[Any]) -> Context | None:
-    """The context that a task runs in; Python 3.11 keeps it where only the garbage collector looks."""
+    """The context that a task began in; Python 3.11 keeps it where only the garbage collector looks."""
     if hasattr(task, "get_context"):
         context: Context = task.get_context()
         return context

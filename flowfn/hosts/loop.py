@@ -22,7 +22,6 @@ from flowfn.context import current_frame
 from flowfn.errors import Stopped
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
-from flowfn.hosts.apart import Apart
 from flowfn.hosts.branches import branches_wait
 from flowfn.hosts.claims import Claimer, claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
@@ -36,6 +35,7 @@ from flowfn.hosts.numbering import TaskCounter, branch_began, branch_in_context,
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
+from flowfn.python.apart import Apart
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import needed_loop
 from flowfn.python.handling import part_from
@@ -115,8 +115,11 @@ class LoopHost:
         """Run the job in a task of its own, unless somebody has taken it."""
         job = future.take()
         if job is not None:
-            task = self.loop.create_task(_settle(future, job), context=future.context)
-            future.context = None  # what the job leaves there may lead back to the future
+            context, future.context = (
+                future.context,
+                None,
+            )  # the task's own, even while an eager one is being made
+            task = self.loop.create_task(_settle(future, job), context=context)
             self._tasks[future] = task
             task.add_done_callback(lambda _: self._ended(future))
 
@@ -145,6 +148,7 @@ class LoopHost:
         me = asyncio.current_task(self.loop)
         assert me is not None
         self._awaiting[future], cancelled = me, me.cancelling()
+        future.context = future.context or copy_context()
         try:
             await _settle(future, job)
         except asyncio.CancelledError:
@@ -152,6 +156,7 @@ class LoopHost:
                 raise
         finally:
             self._awaiting.pop(future, None)
+            future.context = None  # what the job leaves there may lead back to the future
         if next(self._shared.jobs_in_place) % IN_PLACE == 0:
             await asyncio.sleep(0)
 
@@ -223,7 +228,7 @@ class LoopHost:
 
     async def apart(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Await a coroutine in a context of its own."""
-        return await Apart(coroutine)
+        return await Apart(coroutine, copy_context())
 
     async def on_fresh_stack(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return await self.loop.create_task(coroutine)
@@ -317,14 +322,26 @@ class LoopHost:
     async def call_async(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: Any
     ) -> Any:
-        """Await user code; with a timeout, cancel it when that has passed."""
+        """Await user code; with a timeout, cancel it when that has passed.
+
+        Where it runs in the task that awaits the call, it does so in the context of its call, as it would in one of its
+        own: what it sees mustn't depend on who comes first, and what it sets is its own.
+        """
         frame, me = current_frame.get(), asyncio.current_task(self.loop)
         if frame is not None and me is not None:
             frame.home, frame.cancelled = me, me.cancelling()
-        if timeout is None:
-            return await function(*args, **kwargs)
-        name = "?" if frame is None else frame.call.definition.name
-        return await within(timeout, function(*args, **kwargs), name)
+        future = None if frame is None else frame.call.future
+        context = None if future is None else future.context
+        if context is None:
+            running = function(*args, **kwargs)
+        else:
+            context.run(current_frame.set, frame)
+            running = context.run(function, *args, **kwargs)
+        if timeout is not None:
+            name = "?" if frame is None else frame.call.definition.name
+            return await within(timeout, running, name, context)
+        is_coroutine = hasattr(running, "send")  # as a rule; an async function may return whatever can be awaited
+        return await (running if context is None or not is_coroutine else Apart(running, context))
 
     def soon(self, function: Callable[[], None]) -> None:
         """Call `function` once what is due in this turn of the loop has had its turn."""

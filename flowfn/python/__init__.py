@@ -3,8 +3,8 @@
 Rule: nothing here knows what a task or a workflow is.
 
 - The process: `began`, when; `folder`, where; `forking` and `ending`, what to do then; `event_loop`, which one runs;
-  `handling`, which error code elsewhere handles; `script`, what was started; `project`, whose code it is; `traceback`,
-  what its users see of it.
+  `apart`, a coroutine in a context of its own; `handling`, which error code elsewhere handles; `script`, what was
+  started; `project`, whose code it is; `traceback`, what its users see of it.
 - Missing in the library: `cached_property` and `unlocked`, without a lock; `lazy`, imports when they are used;
   `beside`, imports that no event loop waits for; `recent`, what needn't be worked out again; `inbox`, a queue whose
   additions are told in their order.

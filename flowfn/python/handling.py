@@ -14,6 +14,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ReferenceType, ref
 
+from flowfn.python.apart import run_apart
 from flowfn.python.event_loop import current_task
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def chain_of(code: Any) -> Iterator[Any]:
 
 
 def _awaited(code: Any) -> Any:
+    if (found := run_apart(code)) is not None:
+        return found[0]
     for kind, attribute in _AWAITED:
         if type(code) is kind:
             return getattr(code, attribute)

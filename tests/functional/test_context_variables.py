@@ -1,7 +1,4 @@
-"""A call of a sync task sees the context variables of the moment when it was made, and what it sets is its own.
-
-A coroutine that is awaited at once is a part of the code that awaits it, as any other.
-"""
+"""A call sees the context variables of the moment when it was made, and what it sets is its own."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ from ..worlds import World
 tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
 
 
-def test_a_call_sees_what_was_set_when_it_was_made(sync_world: World) -> None:
+def test_a_call_sees_what_was_set_when_it_was_made(world: World) -> None:
     """Who waits for it may have gone on meanwhile, and may run it in place."""
 
-    @sync_world.task
-    def seen(number: int) -> str:
+    @world.task
+    async def seen(number: int) -> str:
         return tenant.get()
 
     async def each() -> list[str]:
@@ -25,30 +22,30 @@ def test_a_call_sees_what_was_set_when_it_was_made(sync_world: World) -> None:
         tenant.set("Bob")
         second = seen(2)
         tenant.set("Eve")
-        return [await sync_world.value(first), await sync_world.value(second), tenant.get()]
+        return [await world.value(first), await world.value(second), tenant.get()]
 
-    assert sync_world.invoke(sync_world.entrypoint(each), thread_id="t") == ["Ada", "Bob", "Eve"]
+    assert world.invoke(world.entrypoint(each), thread_id="t") == ["Ada", "Bob", "Eve"]
 
 
-def test_what_a_call_sets_is_seen_by_its_own_calls_alone(sync_world: World) -> None:
-    """Neither by its caller nor by the next call, be it run in place or beside."""
+def test_what_a_call_sets_is_seen_by_its_own_calls_alone(world: World) -> None:
+    """Neither by its caller nor by the next call, be it run in place or beside: a reused one sets nothing."""
 
-    @sync_world.task
+    @world.task
     async def inner(number: int) -> str:
         return tenant.get()
 
-    @sync_world.task
+    @world.task
     async def sets(name: str) -> str:
         tenant.set(name)
-        return str(await sync_world.value(inner(1)))
+        return str(await world.value(inner(1)))
 
     async def each() -> list[str]:
         tenant.set("Ada")
-        alone = await sync_world.value(sets("Bob"))
+        alone = await world.value(sets("Bob"))
         together = [sets(name) for name in ("Eve", "Joe", "Sue")]
-        return [alone, tenant.get(), *[await sync_world.value(one) for one in together], tenant.get()]
+        return [alone, tenant.get(), *[await world.value(one) for one in together], tenant.get()]
 
-    assert sync_world.invoke(sync_world.entrypoint(each), thread_id="t") == [
+    assert world.invoke(world.entrypoint(each), thread_id="t") == [
         "Bob",
         "Ada",
         "Eve",

@@ -752,3 +752,43 @@ def test_an_argument_is_not_looked_at_by_its_attributes() -> None:
         return method()
 
     assert entrypoint(lambda: use(Owner().method).result())() == 3
+
+
+def test_a_held_call_waits_for_no_code_that_is_inside_an_awaited_task(async_world: World) -> None:
+    """G2: that is no branch of its caller's, and may wait for what comes of the held call."""
+    import asyncio
+
+    world, amounts = async_world, [1, 2]
+
+    @world.task
+    async def charge(amount: int) -> str:
+        return f"charged {amount}"
+
+    @world.task
+    async def receive() -> str:
+        await came.wait()
+        return "received"
+
+    async def branch(amount: int) -> str:
+        charged = await charge(amount)
+        came.set()
+        return charged
+
+    @world.task
+    async def order() -> list[str]:
+        amount = amounts.pop(0)
+        charging = asyncio.create_task(branch(amount))
+        if amounts:
+            await charging
+            raise ConnectionError("lost")
+        return [await receive(), await charging]
+
+    @world.entrypoint(on_divergence="reuse")
+    async def wf() -> list[str]:
+        return list(await order())
+
+    came = asyncio.Event()
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    came = asyncio.Event()
+    assert world.invoke(wf, None, thread_id="t") == ["received", "charged 1"]

@@ -6,9 +6,11 @@ import time
 from contextvars import ContextVar
 from typing import Annotated, Any
 
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.func import entrypoint
-from langgraph.graph import END, StateGraph
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.runtime import RunControl, Runtime
 from langgraph.types import Command, Send, interrupt
 from pydantic import BaseModel
@@ -80,6 +82,43 @@ async def what_an_entrypoint_sets_in_context_variables_is_its_own(t: Trace) -> N
     tenant.set("bob")
     await t.invoke(flow, "eve")
     t.note("caller", tenant.get())
+
+
+async def what_a_call_sets_in_context_variables_is_its_own(t: Trace) -> None:
+    """Neither its caller nor another call sees it, be it of a task, or of a tool, called with others or alone."""
+    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+
+    async def sets(name: str) -> str:
+        before = tenant.get()
+        tenant.set(name)
+        return before
+
+    async def one(name: str) -> str:
+        """Set it."""
+        return await sets(name)
+
+    async def node(state: State) -> Any:
+        found = [await t.value(called("ada")), tenant.get()]
+        tenant.set("bob")
+        first = called("eve")
+        tenant.set("joe")
+        found += [await t.value(first), await t.value(called("sue")), tenant.get()]
+        return {"x": found}
+
+    def calls(names: str) -> Any:
+        return [{"name": "one", "args": {"name": name}, "id": name, "type": "tool_call"} for name in names]
+
+    async def alone(state: MessagesState) -> Any:
+        answered = await t.call(ToolNode([t.node(one)]), "invoke", state)
+        return {"messages": [*answered["messages"], AIMessage(tenant.get(), id="2")]}
+
+    called = task(t.node(sets))
+    for options in ({}, {"checkpointer": InMemorySaver()}):
+        await t.invoke(edges(nodes(t, StateGraph(State), a=node), ". a").compile(**options), {"x": []}, ONE)
+        for names in ("abc", "a"):
+            builder = StateGraph(MessagesState).add_node("a", t.node(alone))
+            question = AIMessage("", id="1", tool_calls=calls(names))
+            await t.invoke(edges(builder, ". a").compile(**options), {"messages": [question]}, TWO)
 
 
 async def what_a_node_may_return(t: Trace) -> None:

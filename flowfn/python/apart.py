@@ -6,27 +6,29 @@ Rule: what it sets in context variables is its own, as if it ran in a task of it
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextvars import copy_context
+from contextvars import Context
+from types import GeneratorType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 class Apart(Awaitable[T]):
-    """Awaits `coroutine`, each step of it in a copy of the context in which it was first awaited."""
+    """Awaits `coroutine`, each step of it in `context`."""
 
-    __slots__ = ("_coroutine",)
+    __slots__ = ("_context", "_coroutine")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, T], context: Context) -> None:
         self._coroutine = coroutine
+        self._context = context
 
     def __await__(self) -> Generator[Any, Any, T]:
-        run, coroutine = copy_context().run, self._coroutine
+        context, coroutine = self._context, self._coroutine
         step: Callable[[Any], Any] = coroutine.send
         given: Any = None
         while True:
             try:
-                awaited = run(step, given)
+                awaited = context.run(step, given)
             except StopIteration as end:
                 result: T = end.value
                 return result
@@ -34,3 +36,14 @@ class Apart(Awaitable[T]):
                 given, step = (yield awaited), coroutine.send
             except BaseException as error:  # a cancellation, or the end of the loop
                 given, step = error, coroutine.throw
+
+
+def run_apart(code: Any) -> tuple[Any, Context] | None:
+    """What `Apart` runs, and in which context, of what waits in an asyncio task; None if that is something else."""
+    if type(code) is not GeneratorType or code.gi_code is not _AWAIT or code.gi_frame is None:
+        return None
+    held = code.gi_frame.f_locals
+    return (held["coroutine"], held["context"]) if "coroutine" in held else None
+
+
+_AWAIT = Apart.__await__.__code__
