@@ -8,8 +8,9 @@ from flowfn.context import current_frame
 from flowfn.python.lazy import lazily
 from flowfn.runtime import StreamWriter
 from graph_compat.constants import CONFIG_KEY_RUNTIME
-from graph_compat.injection import config_of, frame_here, runtime_here
+from graph_compat.injection import runtime_here
 from graph_compat.langchain import config_around
+from graph_compat.langchain.invoking import config_here
 
 __all__ = ["get_config", "get_store", "get_stream_writer"]
 
@@ -26,15 +27,13 @@ __getattr__, __dir__ = lazily(
 
 
 def get_config() -> dict[str, Any]:
-    """The configuration of the running node or task; elsewhere that which LangChain's code around was given.
+    """That of the runnable or tool around, if the running code is in one; else that of its node or task.
 
     Raises:
         RuntimeError: nothing runs here.
     """
-    if current_frame.get() is not None:
-        return config_of(frame_here())
-    around = config_around()
-    return dict(runtime_here().config) if around is None else around
+    here = config_here()
+    return dict(runtime_here().config) if here is None else here
 
 
 def get_store() -> Any:

@@ -17,8 +17,7 @@ from flowfn.definition import Definition, define
 from flowfn.hosts.on_thread import off_loop
 from flowfn.python.lazy import lazily
 from graph_compat.constants import CONFIG_KEY_RUNTIME
-from graph_compat.injection import config_of
-from graph_compat.langchain.invoking import looks_late
+from graph_compat.langchain.invoking import config_here, looks_late
 from graph_compat.langchain.runnable import AsRunnable, suffixed
 from graph_compat.prebuilt.chat import (
     ToolCall,
@@ -229,7 +228,7 @@ class ToolNode(AsRunnable):
             state=state,
             listed=isinstance(input, list) and not is_call(input[-1]),
             as_dict=not uses_langchain() if source is None else is_dict(source),
-            config=config_of(frame) if config is None and frame is not None else config,
+            config=config_here() if config is None and frame is not None else config,
             frame=frame,
             alone=alone,
         )

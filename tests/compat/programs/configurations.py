@@ -4,12 +4,16 @@ import operator
 from typing import Annotated
 
 from langchain_core.callbacks import BaseCallbackHandler, adispatch_custom_event, dispatch_custom_event
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
+from langgraph.func import task
 from langgraph.graph import StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
+from langgraph.utils.config import patch_configurable
 from typing_extensions import TypedDict
 
 from ..parts import ONE, edges
@@ -325,3 +329,64 @@ async def metadata_inside_a_graph_that_remembers(t):
             graph = edges(StateGraph(S).add_node("outer", middle), ". outer .")
             await t.invoke(graph.compile(checkpointer=InMemorySaver()), {"x": []}, ONE)
     t.note("seen", seen)
+
+
+async def what_runnables_and_tools_look_up(t):
+    """Code looks up the configuration that the runnable or the tool around it was called with, or is bound to: so do a
+    tool node and a graph there. After a task that is awaited in between it is the same."""
+    seen = []
+    said = {"metadata": {"said": 1}}
+
+    def note(place, found):
+        inner = found["configurable"]
+        tags = sorted(tag for tag in found.get("tags") or [] if ":" not in tag)
+        seen.append(
+            (place, inner.get("user"), tags, [key for key in found["metadata"] if key in ("said", "bound")])
+        )
+
+    async def step(number):
+        return number
+
+    async def looks(state):
+        note("code", get_config())
+        await t.value(task(t.node(step))(1))
+        note("after a task", get_config())
+        await t.call(graph, "invoke", {"x": []})
+        calls = [{"name": "tells", "args": {"q": "in a tool node"}, "id": "1", "type": "tool_call"}]
+        await t.call(ToolNode([tells]), "invoke", {"messages": [AIMessage("", tool_calls=calls)]})
+        return {"x": []}
+
+    async def tell(q: str, config: RunnableConfig) -> str:
+        """Tell."""
+        note(q, get_config())
+        note(q, config)
+        return q
+
+    async def inside(state):
+        note("in a graph", get_config())
+        return {"x": []}
+
+    async def node(state):
+        saying = patch_configurable(get_config(), {"user": "said"})
+        await t.call(RunnableLambda(t.node(looks)), "invoke", state)
+        await t.call(RunnableLambda(t.node(looks)), "invoke", state, {**saying, **said})
+        await t.call(tells, "invoke", {"q": "in a tool"}, {"configurable": {"user": "said"}})
+        note("the node", get_config())
+        return {"x": []}
+
+    tells = tool("tells")(t.node(tell))
+    graph = one(t, inside).compile()
+    bound = RunnableLambda(t.node(looks)).with_config(
+        configurable={"user": "bound"}, tags=["bound"], metadata={"bound": 1}
+    )
+    for builder in (one(t, node), one(t, bound)):
+        for callbacks in (None, [BaseCallbackHandler()]):
+            for given in ({}, {"user": "given"}):
+                config = {
+                    "configurable": {**given, "thread_id": "1"},
+                    "tags": ["given"],
+                    "callbacks": callbacks,
+                }
+                await t.invoke(builder.compile(checkpointer=InMemorySaver()), {"x": []}, config)
+                t.note("seen", seen)
+                seen.clear()
