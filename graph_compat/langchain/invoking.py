@@ -77,10 +77,13 @@ async def aadded_up(pieces: AsyncIterable[Any]) -> Any:
 
 
 def _steps(runnable: Any, config: dict[str, Any] | None) -> Sequence[tuple[Any, dict[str, Any] | None]]:
-    """The runnables to run one after another, each with its configuration: several where a sequence is listened to."""
-    callbacks = None if config is None else config.get("callbacks")
-    if config is None or callbacks is None or not callbacks.handlers or not (steps := steps_of(runnable)):
+    """The runnables to run one after another, each with its configuration: a sequence, handed one, would have a graph
+    in it stop after as few steps as suit a chain."""
+    if config is None or not (steps := steps_of(runnable)):
         return [(runnable, config)]
+    callbacks = config.get("callbacks")
+    if callbacks is None or not callbacks.handlers:
+        return [(step, config) for step in steps]
     return [
         (step, {**config, "callbacks": _of_step(callbacks, number)}) for number, step in enumerate(steps, 1)
     ]

@@ -390,3 +390,29 @@ async def what_runnables_and_tools_look_up(t):
                 await t.invoke(builder.compile(checkpointer=InMemorySaver()), {"x": []}, config)
                 t.note("seen", seen)
                 seen.clear()
+
+
+async def limits_of_graphs_in_a_sequence_that_is_a_node(t):
+    """Each has its own limit, or the caller's, and not the one that suits a chain."""
+
+    async def again(state):
+        return {"x": [len(state["x"])]}
+
+    loop = one(t, again).add_conditional_edges(
+        "node", lambda state: "node" if len(state["x"]) < 60 else "__end__"
+    )
+    for own in (None, 10, 100):
+        graph = loop.compile()
+        graph = graph if own is None else graph.with_config(recursion_limit=own)
+        for sequence in (
+            RunnableLambda(lambda state: state) | graph,
+            graph | RunnableLambda(lambda state: state),
+        ):
+            for given in (None, 20, 90):
+                try:
+                    await t.call(
+                        one(t, sequence).compile(), "invoke", {"x": []}, given and {"recursion_limit": given}
+                    )
+                    t.note(f"own {own}, given {given}", "ended")
+                except RecursionError as error:
+                    t.note(f"own {own}, given {given}", str(error)[:21])
