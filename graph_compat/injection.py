@@ -154,12 +154,13 @@ _UNSAID: Mapping[str, Any] = {"tags": [], "max_concurrency": None, "recursion_li
 
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
-    return {**unheard_config_of(frame), "callbacks": callbacks_here() or nobody_at(frame)}
+    config = unheard_config_of(frame)
+    return {**config, "callbacks": callbacks_here() or nobody_at(frame, config)}
 
 
-def nobody_at(frame: Frame) -> Any:
-    """The callbacks of a frame's code where nobody listens."""
-    return nobody(frame.call.id, on_loop=frame.call.definition.is_async)
+def nobody_at(frame: Frame, config: Mapping[str, Any]) -> Any:
+    """The callbacks of a frame's code, which is configured so, where nobody listens."""
+    return nobody(frame.call.id, config, on_loop=frame.call.definition.is_async)
 
 
 def unheard_config_of(frame: Frame) -> dict[str, Any]:

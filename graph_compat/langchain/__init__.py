@@ -16,7 +16,7 @@ pays nothing, and one where it isn't installed works with plain dicts as message
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -88,13 +88,17 @@ def callbacks_here() -> Any:
     return None if around is None else around.get("callbacks")
 
 
-def nobody(place: str, *, on_loop: bool) -> Any:
+def nobody(place: str, config: Mapping[str, Any], *, on_loop: bool) -> Any:
     """The callbacks of code that nobody listens to: a manager without handlers; None without LangChain.
 
-    `place` is the id of the task that the code is part of: as its run, for code that wants to be in one.
+    `place` is the id of the task that the code is part of: as its run, for code that wants to be in one. What has
+    handlers of its own, such as a model, is told of the tags and metadata in `config`, whatever it is called with.
     """
     if not is_loaded():
         return None
     from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 
-    return (AsyncCallbackManager if on_loop else CallbackManager)(handlers=[], parent_run_id=UUID(place))
+    manager = (AsyncCallbackManager if on_loop else CallbackManager)(handlers=[], parent_run_id=UUID(place))
+    manager.add_tags(config.get("tags", []))
+    manager.add_metadata(config["metadata"])
+    return manager

@@ -39,7 +39,8 @@ class NodeConfig(dict[str, Any]):
         """Work it out; two threads may, and find the same."""
         frame = self._frame
         if frame is not None:
-            dict.update(self, unheard_config_of(frame), callbacks=nobody_at(frame))
+            config = unheard_config_of(frame)
+            dict.update(self, config, callbacks=nobody_at(frame, config))
             self._frame = None
 
 

@@ -4,6 +4,7 @@ import operator
 from typing import Annotated
 
 from langchain_core.callbacks import BaseCallbackHandler, adispatch_custom_event, dispatch_custom_event
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
@@ -416,3 +417,26 @@ async def limits_of_graphs_in_a_sequence_that_is_a_node(t):
                     t.note(f"own {own}, given {given}", "ended")
                 except RecursionError as error:
                     t.note(f"own {own}, given {given}", str(error)[:21])
+
+
+async def what_handlers_of_a_models_own_are_told(t):
+    """They know the node and the thread, and what the caller said, though nobody listens to the graph."""
+    seen = []
+
+    class Listens(BaseCallbackHandler):
+        def on_chat_model_start(self, serialized, messages, *, tags=None, metadata=None, **rest):
+            known = {key: metadata.get(key) for key in ("langgraph_node", "thread_id", "given", "said")}
+            seen.append((known, [tag for tag in tags if ":" not in tag]))
+
+    model = FakeListChatModel(responses=["answer"], callbacks=[Listens()])
+
+    async def node(state):
+        for said in (None, {"tags": ["said"]}, {"tags": ["said"], "metadata": {"said": 1}}):
+            await t.call(model, "invoke", "question", said)
+        return {"x": []}
+
+    graph = one(t, node).compile(checkpointer=InMemorySaver())
+    for given in ({}, {"tags": ["given"], "metadata": {"given": 1}}):
+        await t.invoke(graph, {"x": []}, {**ONE, **given})
+        t.note("told", seen)
+        seen.clear()
