@@ -5,13 +5,14 @@ that is quadratic, and one above its ceiling is work per call that wasn't there.
 counted when it was set; lower it when there is less to count, and raise it for a reason only.
 """
 
+import asyncio
 import gc
 import math
 import operator
 import sqlite3
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -237,6 +238,29 @@ def test_a_call_that_runs_anew_looks_at_no_record_of_others() -> None:
     read = made("1")
     resumed(10)
     check(resumed, ((20, 40), (180, 200)), UNLIKE)
+
+
+IN_BRANCHES = Cost(159, 0)
+"""Of two calls: what a resumed one costs, on an event loop, and which of its equals are its branch's."""
+
+
+def test_a_recorded_call_of_a_branch_costs_the_same_among_many_equal_ones(memory_saver: MemorySaver) -> None:
+    """What is looked at are its own equals, and not those of another call of its name."""
+
+    @entrypoint(checkpointer=memory_saver)
+    async def workflow(size: int) -> int:
+        async def of(numbers: Iterable[int]) -> int:
+            return sum([await step(number) for number in numbers])
+
+        found = await asyncio.gather(of([-1] * size), of(range(size)))
+        return sum(found) + int(interrupt("add what?"))
+
+    def resumed(size: int) -> Cost:
+        asyncio.run(workflow.ainvoke(size, config(size)))
+        return cost(lambda: asyncio.run(workflow.ainvoke(Command(resume=1), config(size))))
+
+    resumed(10)
+    check(resumed, TASKS, IN_BRANCHES)
 
 
 FORKED = {"memory": Cost(27, 0), "sqlite": Cost(32, 0)}

@@ -340,7 +340,9 @@ class LoopHost:
         if timeout is not None:
             name = "?" if frame is None else frame.call.definition.name
             return await within(timeout, running, name, context)
-        is_coroutine = hasattr(running, "send")  # as a rule; an async function may return whatever can be awaited
+        is_coroutine = hasattr(
+            running, "send"
+        )  # as a rule; an async function may return whatever can be awaited
         return await (running if context is None or not is_coroutine else Apart(running, context))
 
     def soon(self, function: Callable[[], None]) -> None:

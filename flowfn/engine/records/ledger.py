@@ -16,7 +16,7 @@ from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, Nod
 from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.engine.replay.origins import Anew, Origins
-from flowfn.identity.digest import Leaf
+from flowfn.identity.digest import Leaf, hashed
 from flowfn.identity.grown import without_defaults
 from flowfn.identity.made_with.together import Maker
 from flowfn.identity.told import mentions_fractions
@@ -174,10 +174,8 @@ class Ledger:
     def equal_calls(self, scope: str, name: str, digest: bytes) -> Equals:
         """The calls that only their occurrence tells apart, in its order, by the branch that made them."""
         found = Equals({}, set(), {})
-        for number in self._indexed.occurrences.get((scope, name), ()):
-            record = self.records.get(call_id(scope, name, digest, number))
-            if record is not None and record.info is not None:
-                found.add(record, record.info)
+        for record, info in self._indexed.equal(scope, name, digest):
+            found.add(record, info)
         return found
 
     def branches(self, scope: str) -> Iterable[int]:
@@ -187,13 +185,9 @@ class Ledger:
     def calls_alike(self, scope: str, name: str, digest: bytes) -> Alike:
         """The same, also by the function that was called, and with those that came after one which left no record."""
         found = Alike()
-        for number in self._indexed.occurrences.get((scope, name), ()):
-            record = self.records.get(call_id(scope, name, digest, number))
-            if record is not None and (info := record.info) is not None:
-                maker = Maker(record.code or "", info.captured)
-                found.setdefault(Group(info.branch, maker, info.scope_code, info.alone), deque()).append(
-                    record
-                )
+        for record, info in self._indexed.equal(scope, name, digest):
+            maker = Maker(record.code or "", info.captured)
+            found.setdefault(Group(info.branch, maker, info.scope_code, info.alone), deque()).append(record)
         return found
 
     @property
@@ -279,6 +273,23 @@ def _without_days(info: CallInfo) -> tuple[str, str, bytes]:
     return info.scope, info.qualified, _DAYS.sub(b"day", info.form or b"")
 
 
+class _ByDigest:
+    """Which occurrences there are of calls of one name in a scope: by the digests of their arguments, and those of
+    calls of which only their ids tell that."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.told: dict[bytes, list[int]] = {}
+        self.untold: set[int] = set()
+        for record in records:
+            info = record.info
+            assert info is not None
+            digest = b"" if info.form is None else hashed(info.form)
+            if record.task == call_id(info.scope, info.qualified, digest, info.occurrence):
+                self.told.setdefault(digest, []).append(info.occurrence)
+            else:
+                self.untold.add(info.occurrence)
+
+
 class _Index:
     """What is looked for among records: those of a name in a scope, and how late each scope made a call."""
 
@@ -286,15 +297,13 @@ class _Index:
         self.records = records
         self.by_name: dict[tuple[str, str], list[Record]] = {}
         self.last_born: dict[str, int] = {}
-        numbers: dict[tuple[str, str], set[int]] = {}
         for record in records.values():
             if (info := record.info) is not None:
                 self.by_name.setdefault((info.scope, info.qualified), []).append(record)
-                numbers.setdefault((info.scope, info.qualified), set()).add(info.occurrence)
                 self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
         self.rivals = {key: Rivals(found) for key, found in self.by_name.items()}
-        self.occurrences = {key: sorted(found) for key, found in numbers.items()}
         self._by_values: dict[tuple[str, str], dict[tuple[int, Hashable], list[Record]]] = {}
+        self._by_digest: dict[tuple[str, str], _ByDigest] = {}
         self.origins: Origins | None = None
 
     @cached_property
@@ -307,6 +316,17 @@ class _Index:
         """Whether some of these leaves are numbers with a fraction that are no times."""
         infos = (record.info for record in self.records.values())
         return mentions_fractions(text for info in infos if info is not None for _, _, text in info.leaves)
+
+    def equal(self, scope: str, name: str, digest: bytes) -> Iterator[tuple[Record, CallInfo]]:
+        """The calls of a name in a scope whose arguments have that digest, in the order of their occurrences."""
+        found = self._by_digest.get((scope, name))
+        if found is None:
+            found = self._by_digest[scope, name] = _ByDigest(self.by_name.get((scope, name), ()))
+        numbers = {*found.told.get(digest, ()), *found.untold}
+        for number in sorted(numbers):
+            record = self.records.get(call_id(scope, name, digest, number))
+            if record is not None and record.info is not None:
+                yield record, record.info
 
     def by_values(self, scope: str, name: str) -> dict[tuple[int, Hashable], list[Record]]:
         """The calls of a name in a scope by their occurrence, and what isn't at its default in their arguments."""
