@@ -147,8 +147,9 @@ def claimant_of(frame: Frame, definition: Definition) -> Claimant | None:
         return None
     if frame.caller is None:
         frame.caller = Caller(frame.call.definition)
-    frame.caller.calls(definition)
-    return frame.caller.claimant(definition) if frame.run.ledger.records else None
+    caller = frame.caller  # another thread may put another one in its place
+    caller.calls(definition)
+    return caller.claimant(definition) if frame.run.ledger.records else None
 
 
 def _identity_of(

@@ -50,22 +50,25 @@ def judged(call: Call, frame: Frame) -> Verdict:
     """What a call would be now."""
     assert call.digest is not None
     definition, run, seeker = call.definition, frame.run, _Seeker(call, frame)
-    record = run.ledger.records.get(call.task)
-    if record is not None and record.claimed:  # by another thread or branch, a moment ago
-        identify_among_equals(call, frame, call.digest)
-    elif record is not None and seeker.is_others(record):
-        identify_apart(call, frame)
-    sought = Sought(
-        call.task,
-        frame.scope,
-        frame.call.definition.code,
-        definition.qualified,
-        call.digest,
-        call.occurrence,
-        call.position,
-    )
     policy = definition.on_divergence or run.settings.on_divergence
-    return judge(run.ledger, sought, policy, seeker, day_is_clock=policy != "rerun")
+    while True:
+        record = run.ledger.records.get(call.task)
+        if record is not None and record.claimed:  # by another thread or branch, a moment ago
+            identify_among_equals(call, frame, call.digest)
+        elif record is not None and seeker.is_others(record):
+            identify_apart(call, frame)
+        sought = Sought(
+            call.task,
+            frame.scope,
+            frame.call.definition.code,
+            definition.qualified,
+            call.digest,
+            call.occurrence,
+            call.position,
+        )
+        verdict = judge(run.ledger, sought, policy, seeker, day_is_clock=policy != "rerun")
+        if not isinstance(verdict, New) or call.task not in run.ledger.records:
+            return verdict  # else another thread has claimed its record meanwhile
 
 
 class _Seeker:
