@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextvars import Context
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.hosts.numbering import number_of
+from flowfn.hosts.standing import comes_no_further, is_at_work, joins
 from flowfn.python.apart import run_apart
 from flowfn.python.handling import chain_of
 
@@ -64,7 +63,7 @@ async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> No
 async def _all_wait(frame: Frame, future: Future[Any]) -> None:
     """Suspend until every other branch waits."""
     patience, steps = PATIENCE, -1
-    while future.held and patience > 0 and not _wait(frame, _joins):
+    while future.held and patience > 0 and not _wait(frame, lambda task, _: joins(task)):
         at_work = len(frame.children) > len(frame.unplaced)
         patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
         steps = frame.steps
@@ -76,7 +75,7 @@ async def _branch_comes(frame: Frame, future: Future[Any], first: Before) -> boo
     a difference to it."""
     patience, known = PATIENCE, None
     while future.held and (before := future.before()) is not None and before.branch == first.branch:
-        if patience <= 0 or _wait(frame, _comes_no_further):
+        if patience <= 0 or _wait(frame, comes_no_further):
             return _expect(frame, before)
         patience = PATIENCE if before != known else patience - TICK
         if _is_busy(frame, before.branch):
@@ -89,7 +88,7 @@ async def _branch_comes(frame: Frame, future: Future[Any], first: Before) -> boo
 def _is_busy(frame: Frame, branch: int | None) -> bool:
     """Whether a branch is there, and waits for a call that runs, or to be given something to do."""
     tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == branch]
-    return bool(tasks) and all(_is_at_work(task, frame) for task in tasks)
+    return bool(tasks) and all(is_at_work(task, frame) for task in tasks)
 
 
 def _expect(frame: Frame, before: Before) -> bool:
@@ -101,8 +100,8 @@ def _expect(frame: Frame, before: Before) -> bool:
     assert frame.branches is not None
     assert before.branch is not None
     tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == before.branch]
-    waits_for_it = (before.in_doubt or before.branch == 0) and any(_joins(task, frame) for task in tasks)
-    if waits_for_it or any(_is_at_work(task, frame) for task in tasks) or not tasks:
+    waits_for_it = (before.in_doubt or before.branch == 0) and any(joins(task) for task in tasks)
+    if waits_for_it or any(is_at_work(task, frame) for task in tasks) or not tasks:
         return False
     is_news = before.branch not in frame.branches.expected
     frame.branches.expected.add(before.branch)
@@ -133,58 +132,3 @@ def _context_of(task: asyncio.Task[Any]) -> Context | None:
         context: Context = task.get_context()
         return context
     return next((ref for ref in gc.get_referents(task) if isinstance(ref, Context)), None)
-
-
-def _joins(task: asyncio.Task[Any], frame: Frame) -> bool:
-    """Whether a task stands in a construct of asyncio that waits for other tasks."""
-    waiter = getattr(task, "_fut_waiter", None)
-    if waiter is None:
-        return False
-    if isinstance(waiter, asyncio.Task) or type(waiter).__name__ == "_GatheringFuture":
-        return True
-    return _stands_in(task, _JOINS)
-
-
-def _comes_no_further(task: asyncio.Task[Any], frame: Frame) -> bool:
-    """Whether a task waits for what others do, or for a call of the frame's that runs."""
-    return _joins(task, frame) or _is_at_work(task, frame) or _stands_in(task, _LOCKS)
-
-
-def _is_at_work(task: asyncio.Task[Any], frame: Frame) -> bool:
-    """Whether a task waits for a call of the frame's that runs, or to be given something to do."""
-    calls = (code for code in chain_of(task.get_coro()) if _place_of(code) in _CALLS)
-    return _stands_in(task, _QUEUES) or any(
-        code.cr_frame.f_locals["future"] in frame.children for code in calls
-    )
-
-
-def _stands_in(task: asyncio.Task[Any], places: Container[Any]) -> bool:
-    """Whether a task waits in one of these coroutines."""
-    return any(_place_of(code) in places for code in chain_of(task.get_coro()))
-
-
-def _place_of(code: Any) -> tuple[str, str] | None:
-    """The name of a coroutine's function, and its file."""
-    function = getattr(code, "cr_code", None)
-    return None if function is None else (function.co_name, function.co_filename)
-
-
-def _in(module: ModuleType, *names: str) -> Iterator[tuple[str, str | None]]:
-    return ((name, module.__file__) for name in names)
-
-
-_JOINS = {
-    *_in(asyncio.taskgroups, "__aexit__"),
-    *_in(asyncio.tasks, "_wait", "wait", "_wait_for_one"),
-}
-"""Where the coroutines of asyncio stand that wait for other tasks: `TaskGroup`, `wait`, `as_completed`."""
-
-
-_LOCKS = {*_in(asyncio.locks, "wait", "acquire", "_block")}
-"""Where they wait for what another branch may give back, or set."""
-
-_QUEUES = {*_in(asyncio.queues, "get", "put", "join")}
-"""Where they wait to be given something to do, or for what is left of it."""
-
-_CALLS = {(name, os.path.join(os.path.dirname(__file__), "loop.py")) for name in ("_settle_here", "_wait")}
-"""Where those of `LoopHost` stand that wait for a call: for its `future`."""

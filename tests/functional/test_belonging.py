@@ -94,7 +94,23 @@ IDS = {"a": "5e2c7f0e-6f7b-4c3a-9d57-3e1f7a1f5b01", "b": "c1a9d0b4-83f2-4d0e-8a3
 """Ids of the customers, which look made anew on each attempt."""
 
 
-@pytest.mark.parametrize("lock", [asyncio.Lock, lambda: asyncio.Semaphore(1)], ids=["lock", "semaphore"])
+LOCKS = {
+    "lock": asyncio.Lock,
+    "semaphore": lambda: asyncio.Semaphore(1),
+    "anyio lock": lambda: anyio().Lock(),
+    "anyio semaphore": lambda: anyio().Semaphore(1),
+    "anyio limiter": lambda: anyio().CapacityLimiter(1),
+}
+
+
+def anyio() -> Any:
+    """The library, which needn't be there where these tests aren't run."""
+    import anyio
+
+    return anyio
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
 def test_a_branch_goes_on_before_one_that_waits_for_it(async_world: World, lock: Callable[[], Any]) -> None:
     """G2: what differs in what looks random is no other branch's record, though that one waits for its turn."""
     ran, first, dies = list[str](), "b", "a"
@@ -239,20 +255,46 @@ def turn_by_turn(world: World, bodies: list[Callable[[Workers], Awaitable[Any]]]
     return workers.run(wf, None), workers.ran
 
 
+class Stream:
+    """What anyio has for a queue, by the names of asyncio's."""
+
+    def __init__(self) -> None:
+        self._sent, self._received = anyio().create_memory_object_stream(math.inf)
+        self._left, self._ended = 0, asyncio.Event()
+
+    def put_nowait(self, item: str) -> None:
+        self._left += 1
+        self._sent.send_nowait(item)
+
+    async def get(self) -> Any:
+        return await self._received.receive()
+
+    def task_done(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._ended.set()
+
+    async def join(self) -> None:
+        if self._left:
+            await self._ended.wait()
+        self._sent.close()
+        self._received.close()
+
+
 def taking(
-    *shares: list[str], lost: bool = False, beats: bool = False
+    *shares: list[str], lost: bool = False, beats: bool = False, kind: Callable[[], Any] = asyncio.Queue
 ) -> Callable[[Workers], Awaitable[list[str]]]:
     """Workers that take these items, one after the other, and then wait for more; whether the attempt is lost then, and
     another branch keeps time meanwhile."""
 
     async def body(workers: Workers) -> list[str]:
         found: list[str] = []
-        queues = [asyncio.Queue[str]() for _ in shares]
+        queues = [kind() for _ in shares]
         for queue, share in zip(queues, shares, strict=True):
             for item in share:
                 queue.put_nowait(item)
 
-        async def worker(queue: asyncio.Queue[str]) -> None:
+        async def worker(queue: Any) -> None:
             while True:
                 found.append(await workers.process(await queue.get()))
                 queue.task_done()
@@ -275,9 +317,13 @@ def taking(
     return body
 
 
-def test_a_worker_gets_the_record_of_one_that_waits_for_items(async_world: World) -> None:
+@pytest.mark.parametrize("kind", [asyncio.Queue, Stream])
+def test_a_worker_gets_the_record_of_one_that_waits_for_items(
+    async_world: World, kind: Callable[[], Any]
+) -> None:
     """G2: what takes an item is whoever is free, and what is recorded of it doesn't run again."""
-    found = turn_by_turn(async_world, [taking(["x"], ["y"], lost=True), taking(["y", "x", "more"], [])])
+    before = taking(["x"], ["y"], lost=True, kind=kind)
+    found = turn_by_turn(async_world, [before, taking(["y", "x", "more"], [], kind=kind)])
     assert found == (["MORE", "X", "Y"], ["more"])
 
 

@@ -1,0 +1,74 @@
+"""Where an asyncio task stands: what it waits for, as far as the coroutines tell in which it does.
+
+Rule: what waits can't be asked by whom it is woken, so the functions that wait are known by name: those of asyncio, and
+of anyio upon it. What waits in any other, for a timer or a socket, does something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any
+
+from flowfn.python.handling import chain_of
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.frame import Frame
+
+Task = asyncio.Task[Any]
+
+_ANYIO = "anyio._backends._asyncio"
+
+_JOINS = {
+    ("asyncio.taskgroups", "__aexit__"),
+    *(("asyncio.tasks", name) for name in ("_wait", "wait", "_wait_for_one")),
+    (_ANYIO, "__aexit__"),
+}
+"""What waits for other tasks: `TaskGroup`, `wait`, `as_completed`."""
+
+_LOCKS = {*(("asyncio.locks", name) for name in ("wait", "acquire", "_block")), (_ANYIO, "acquire")}
+"""What waits for something that another branch may give back, or set. Where anyio has no such code of its own, it waits
+by an event of asyncio's."""
+
+_QUEUES = {
+    *(("asyncio.queues", name) for name in ("get", "put", "join")),
+    *(("anyio.streams.memory", name) for name in ("receive", "send")),
+}
+"""What waits to be given something to do, or for what is left of it."""
+
+_CALLS = {("flowfn.hosts.loop", name) for name in ("_settle_here", "_wait")}
+"""What waits for a call: for its `future`."""
+
+
+def joins(task: Task) -> bool:
+    """Whether a task waits for other tasks."""
+    waiter = getattr(task, "_fut_waiter", None)
+    if waiter is None:
+        return False
+    if isinstance(waiter, asyncio.Task) or type(waiter).__name__ == "_GatheringFuture":
+        return True
+    return _stands_in(task, _JOINS)
+
+
+def comes_no_further(task: Task, frame: Frame) -> bool:
+    """Whether a task waits for what others do, or for a call of the frame's that runs."""
+    return joins(task) or is_at_work(task, frame) or _stands_in(task, _LOCKS)
+
+
+def is_at_work(task: Task, frame: Frame) -> bool:
+    """Whether a task waits for a call of the frame's that runs, or to be given something to do."""
+    calls = (code for code in chain_of(task.get_coro()) if _place_of(code) in _CALLS)
+    return _stands_in(task, _QUEUES) or any(
+        code.cr_frame.f_locals["future"] in frame.children for code in calls
+    )
+
+
+def _stands_in(task: Task, places: Container[Any]) -> bool:
+    """Whether a task waits in one of these coroutines."""
+    return any(_place_of(code) in places for code in chain_of(task.get_coro()))
+
+
+def _place_of(code: Any) -> tuple[str, str] | None:
+    """The module of a coroutine's function, and its name."""
+    frame = getattr(code, "cr_frame", None)
+    return None if frame is None else (frame.f_globals.get("__name__", ""), frame.f_code.co_name)
