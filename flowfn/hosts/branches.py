@@ -92,15 +92,16 @@ def _is_busy(frame: Frame, branch: int | None) -> bool:
 
 
 def _expect(frame: Frame, before: Before) -> bool:
-    """Say of a branch that it will come: it is there, and waits for a lock or a timer. Whether that wasn't said yet.
+    """Say of a branch that it will come: it is there, and waits for a lock, a timer or other branches. Whether that
+    wasn't said yet.
 
-    One that waits for other branches to end may wait for the call that is held, and wouldn't have made another one
-    before that. Where the call is no doubt of its author's, only the outermost is taken for one of these.
+    One that waits for other branches to end may wait for the call that is held. What it made then it made after these
+    had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
     """
     assert frame.branches is not None
     assert before.branch is not None
     tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == before.branch]
-    waits_for_it = (before.in_doubt or before.branch == 0) and any(joins(task) for task in tasks)
+    waits_for_it = before.in_doubt and any(joins(task) for task in tasks)
     if waits_for_it or any(is_at_work(task, frame) for task in tasks) or not tasks:
         return False
     is_news = before.branch not in frame.branches.expected

@@ -90,6 +90,58 @@ def test_a_branch_that_had_made_no_call_takes_no_other_ones(
     assert recorded + [each for each in customers.ran if each == "account b"] == ["account b"]
 
 
+GOING_ON = ["limit", "group", "first"]
+"""How code goes on that doesn't wait any longer for its branches."""
+
+
+@pytest.mark.parametrize("by", GOING_ON)
+def test_a_branch_takes_nothing_of_the_code_that_had_gone_on_without_it(async_world: World, by: str) -> None:
+    """G2: what that called then it will call again, or, if the branch is quicker now, not at all."""
+    numbers, ran, lost = count(1), list[str](), True
+
+    @async_world.task
+    async def number() -> int:
+        return next(numbers)
+
+    @async_world.task
+    async def account(name: str, number: int) -> str:
+        ran.append(f"{name}{number}")
+        return ran[-1]
+
+    async def part() -> None:
+        await (asyncio.Event().wait() if lost else asyncio.sleep(0))
+        await account("part", await number())
+
+    async def fail() -> None:
+        raise ValueError
+
+    @async_world.entrypoint
+    async def wf() -> str:
+        with suppress(TimeoutError, ExceptionGroup):
+            if by == "limit":
+                async with asyncio.timeout(0.05 if lost else None):
+                    await asyncio.gather(part())
+            elif by == "group":
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(part())
+                    await asyncio.sleep(0.01)
+                    if lost:
+                        group.create_task(fail())
+            else:
+                tasks = [asyncio.create_task(each) for each in (part(), asyncio.sleep(0.01))]
+                await asyncio.wait(tasks, return_when="FIRST_COMPLETED" if lost else "ALL_COMPLETED")
+        made = str(await account("whole", await number()))
+        if lost:
+            raise ConnectionError("lost")
+        return made
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    lost = False
+    assert async_world.invoke(wf, None, thread_id="t") == "whole1"
+    assert ran == ["whole1", "part2"]
+
+
 IDS = {"a": "5e2c7f0e-6f7b-4c3a-9d57-3e1f7a1f5b01", "b": "c1a9d0b4-83f2-4d0e-8a3f-0b6f2f9e7d02"}
 """Ids of the customers, which look made anew on each attempt."""
 
