@@ -33,6 +33,7 @@ from flowfn.python.parametrised import evaluated, note
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
     from flowfn.identity.code.dependencies import Dependencies
+    from flowfn.identity.grown import Defaults
 
 OnCodeChange = Literal["reuse", "rerun", "error"]
 OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
@@ -178,6 +179,13 @@ class Definition:
         names: Any = (self.key,) if isinstance(self.key, str) else self.key
         defaults = {name: self.parameters.defaults.get(name) for name in names}
         return {name: Left.OUT if exact({name: each}).weak else each for name, each in defaults.items()}
+
+    @cached_property
+    def defaults_left_out(self) -> Defaults:
+        """Of each parameter that a call may leave out what it is called with then, as far as that tells."""
+        from flowfn.identity.grown import defaults_of_parameters
+
+        return () if self.key is not None else defaults_of_parameters(self.parameters.defaults)
 
     @cached_property
     def _all_count(self) -> bool:

@@ -33,7 +33,7 @@ _ANEW = frozenset({"new", "rerun", "orphan"})
 _REUSED = {
     "code": "is reused, though its code changed",
     "clock": "is reused, but for the time",
-    "fields": "is reused, but for new fields",
+    "fields": "is reused, but for new fields or defaults",
 }
 
 

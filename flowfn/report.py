@@ -17,8 +17,8 @@ Kind = Literal[
 ]
 """What happened to the call:
 
-`clock`: reused, differing only in the time. `fields`: reused, differing only in fields that a class has got since,
-which are at their defaults, or in names of one member of an enum. `position`: reused by position, as
+`clock`: reused, differing only in the time. `fields`: reused, differing only in fields that a class has got since, or
+in parameters, which are at their defaults, or in names of one member of an enum. `position`: reused by position, as
 `on_divergence="reuse"` asks. `code`: reused, though its own code has changed. `in_doubt`: it had started and not
 finished when the process died. `rerun`: run anew because its code changed. `new`: ran, and a recorded call of its name
 in the same place was never asked for. `doubt`: refused, differing only in something random. `forbidden`: refused by

@@ -1,12 +1,13 @@
-"""Which arguments are the same but for what a class has got since: fields, names of an enum's members, or another name.
+"""Which arguments are the same but for what a class has got since, fields, names of an enum's members, or another name,
+or but for a parameter that is given its default.
 
 Rule: a field that is added with a default has that default in all that was made before (see `defaults`). So two
 arguments are the same if they are once all fields that are at their class's default are left out, wherever in the
-arguments the objects are. Of an object without fields, what it was given counts (see `made_with.given`), and the
-defaults of those parameters. A member of an enum that has a name besides its own
-has it as an alias, so that each of its names is the same member, as long as its value is what it was under the other
-one: a name that now means another member than it did is no other name of that. A class that had another name, as the
-program says (`flowfn.serde.allow(Order, as_="app:Order")`), is the same under both. It is told from the forms alone
+arguments the objects are, and an argument that is at its parameter's. Of an object without fields, what it was given
+counts (see `made_with.given`), and the defaults of those parameters. A member of an enum that has a name besides its
+own has it as an alias, so that each of its names is the same member, as long as its value is what it was under the
+other one: a name that now means another member than it did is no other name of that. A class that had another name, as
+the program says (`flowfn.serde.allow(Order, as_="app:Order")`), is the same under both. It is told from the forms alone
 (see `forms.notation`) and from the classes that are loaded.
 """
 
@@ -22,13 +23,14 @@ from weakref import WeakKeyDictionary
 
 import ormsgpack
 
+from flowfn.identity.constant import is_constant
 from flowfn.identity.defaults import defaults_of
 from flowfn.identity.digest import exact, value_of_member
 from flowfn.identity.names import named, qualified_name
 from flowfn.python.moved import had_name
 from flowfn.python.parametrised import origin_of
 
-__all__ = ["without_defaults"]
+__all__ = ["Defaults", "defaults_of_parameters", "without_defaults"]
 
 _OF_CLASSES = re.compile(
     rb"\xa6(?:record|object|method)|\xa4(?:enum|name)|\xa5(?:error|class)|\xa7reduced|\xa8subclass"
@@ -58,22 +60,37 @@ def _extension(code: int, data: bytes) -> Any:
     return tuple(parts) if code == 2 else _Form(parts[0], parts[1:])
 
 
-def without_defaults(form: bytes | None) -> Left | None:
+Defaults = tuple[tuple[str, Left], ...]
+"""Of each parameter that has one what is left of its default."""
+
+
+def defaults_of_parameters(defaults: Mapping[str, Any]) -> Defaults:
+    """The defaults of a function's parameters, as they are compared: constants, and empty containers."""
+    lasting = {name: each for name, each in defaults.items() if _is_lasting(each)}
+    forms = ((name, exact({"": each}).form) for name, each in lasting.items())
+    return tuple((name, _left(_read(form)[""])) for name, form in forms if form is not None)
+
+
+def _is_lasting(default: Any) -> bool:
+    return is_constant(default) or (type(default) in (list, dict, set) and not default)
+
+
+def without_defaults(form: bytes | None, defaults: Defaults = ()) -> Left | None:
     """Arguments by all that isn't at its default, and classes and members of enums by one name each; None if there is
-    nothing in them that classes say this of, or they weren't kept."""
-    if form is None or not _OF_CLASSES.search(form):
+    nothing in them that classes or parameters say this of, or they weren't kept."""
+    if form is None or not (defaults or _OF_CLASSES.search(form)):
         return None
-    arguments = _read(form)
-    return _items((name, *_argument(name, arguments)) for name in arguments)
+    arguments, left_out = _read(form), dict(defaults)
+    return _items((name, *_argument(name, arguments, left_out)) for name in arguments)
 
 
-def _argument(name: str, arguments: Mapping[str, Any]) -> tuple[Left, Left]:
-    """What is left of an argument, and of what another argument, an object, was given, which is one more; and what that
-    object would have without."""
+def _argument(name: str, arguments: Mapping[str, Any], left_out: Mapping[str, Left]) -> tuple[Left, Left]:
+    """What is left of an argument, and of what another argument, an object, was given, which is one more; and what the
+    function, or that object, would have without."""
     value, (argument, _, attribute) = arguments[name], name.partition(".")
     holder = arguments.get(argument) if attribute else None
     if not isinstance(holder, _Form) or holder.tag != "object":
-        return _left(value), _NONE
+        return _left(value), left_out.get(name, _NONE)
     return _given(value), _defaults(_present(holder.parts[0])).get(attribute, _NONE)
 
 

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
+import numpy as np
 import pytest
 
 from flowfn import NonDeterminismError, entrypoint, gather, task, uuid4
@@ -78,6 +79,45 @@ def test_an_edit_reuses_what_is_the_same(world: World, edit: str) -> None:
     edited = Edited(world)
     assert edited.run(edited.calls(*before), edited.calls(*after)) == [f"R({x})" for x in after]
     assert world.ran == ran
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ({}, {"more": 2}, True),
+        ({"more": 2}, {}, True),
+        ({"more": 2}, {"tags": [], "more": 2}, True),
+        ({}, {"more": 3}, False),
+        ({"more": 3}, {}, False),
+        ({"more": True}, {}, False),
+        ({"tags": [0]}, {}, False),
+        ({}, {"like": np.zeros(2)}, False),
+    ],
+)
+def test_an_argument_that_is_its_parameter_s_default_may_be_left_out(
+    world: World, before: Any, after: Any, is_same: bool
+) -> None:
+    """G1: the call is the same, and says so; one that is given anything else runs."""
+    given, lost = [before], [True]
+
+    @world.task
+    async def fetch(x: int, more: Any = 2, *, tags: Any = [], like: Any = np.zeros(2)) -> int:  # noqa: B006, B008
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf() -> int:
+        found: int = await world.value(fetch(1, **given[0]))
+        if lost:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    given[:], lost[:] = [after], []
+    assert (world.invoke(wf, None, thread_id="t"), len(world.ran)) == (1, 1 if is_same else 2)
+    kinds = [each.kind for each in wf.thread("t").report.differences]
+    assert ("fields" in kinds) == is_same
 
 
 def test_what_nobody_asks_for_is_reported(world: World) -> None:

@@ -65,6 +65,7 @@ def judged(call: Call, frame: Frame) -> Verdict:
             call.digest,
             call.occurrence,
             call.position,
+            definition.defaults_left_out,
         )
         verdict = judge(run.ledger, sought, policy, seeker, day_is_clock=policy != "rerun")
         if not isinstance(verdict, New) or call.task not in run.ledger.records:

@@ -17,7 +17,7 @@ from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.engine.replay.origins import Anew, Origins
 from flowfn.identity.digest import Leaf, hashed
-from flowfn.identity.grown import without_defaults
+from flowfn.identity.grown import Defaults, without_defaults
 from flowfn.identity.made_with.together import Maker
 from flowfn.identity.told import mentions_fractions
 from flowfn.ports import Deserializer, WriteRow
@@ -227,13 +227,15 @@ class Ledger:
         """The unclaimed calls of a name in a scope."""
         return self._indexed.rivals.get((scope, name), NONE)
 
-    def but_for_new_fields(self, scope: str, name: str, form: bytes | None, occurrence: int) -> list[Record]:
+    def but_for_defaults(
+        self, scope: str, name: str, form: bytes | None, occurrence: int, defaults: Defaults
+    ) -> list[Record]:
         """The unclaimed calls of a name in a scope, of that occurrence, that differ from this form only in fields that
-        classes have got since; see `identity.grown`."""
-        key = without_defaults(form)
+        classes have got since, and in what is at its parameter's default; see `identity.grown`."""
+        key = without_defaults(form, defaults)
         if key is None:
             return []
-        found = self._indexed.by_values(scope, name).get((occurrence, key), ())
+        found = self._indexed.by_values(scope, name, defaults).get((occurrence, key), ())
         return [record for record in found if not record.claimed]
 
     def names_an_item(self, record: Record) -> bool:
@@ -302,7 +304,7 @@ class _Index:
                 self.by_name.setdefault((info.scope, info.qualified), []).append(record)
                 self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
         self.rivals = {key: Rivals(found) for key, found in self.by_name.items()}
-        self._by_values: dict[tuple[str, str], dict[tuple[int, Hashable], list[Record]]] = {}
+        self._by_values: dict[tuple[str, str, Defaults], dict[tuple[int, Hashable], list[Record]]] = {}
         self._by_digest: dict[tuple[str, str], _ByDigest] = {}
         self.origins: Origins | None = None
 
@@ -328,15 +330,18 @@ class _Index:
             if record is not None and record.info is not None:
                 yield record, record.info
 
-    def by_values(self, scope: str, name: str) -> dict[tuple[int, Hashable], list[Record]]:
+    def by_values(
+        self, scope: str, name: str, defaults: Defaults
+    ) -> dict[tuple[int, Hashable], list[Record]]:
         """The calls of a name in a scope by their occurrence, and what isn't at its default in their arguments."""
-        found = self._by_values.get((scope, name))
+        found = self._by_values.get((scope, name, defaults))
         if found is None:
             found = {}
             for record in self.by_name.get((scope, name), ()):
                 if (info := record.info) is not None:
-                    found.setdefault((info.occurrence, without_defaults(info.form)), []).append(record)
-            self._by_values[scope, name] = found
+                    left = without_defaults(info.form, defaults)
+                    found.setdefault((info.occurrence, left), []).append(record)
+            self._by_values[scope, name, defaults] = found
         return found
 
     @cached_property

@@ -1,15 +1,14 @@
 """Which recorded outcome belongs to which call: the rules of call identity, as plain decisions.
 
-A call's identity is (scope, name, digest of its arguments, occurrence). The record of the same
-identity is reused, whatever order the calls come in; of equal calls, that of the same branch of the
-calling code first. Where only fields differ that a class has got since, which are at their defaults, it is the same
-call. A call that has no record may still be a recorded one whose arguments are made anew on each attempt: if only the
-clock differs, its record is reused; if something random differs, only the author knows, and the run is refused. One
-whose time or id is recorded elsewhere (`origins`) is no such one. A whole
-day is the clock's only where nothing says that it names an item: no recorded call differs from that one in naming
-another day. Anything else is a new call. Position alone is never trusted, unless the author asks for it
-(`on_divergence="reuse"`); even then it is the call's place among those of its name, whatever order they were recorded
-in.
+A call's identity is (scope, name, digest of its arguments, occurrence). The record of the same identity is reused,
+whatever order the calls come in; of equal calls, that of the same branch of the calling code first. Where only fields
+differ that a class has got since, or parameters, which are at their defaults, it is the same call. A call that has no
+record may still be a recorded one whose arguments are made anew on each attempt: if only the clock differs, its record
+is reused; if something random differs, only the author knows, and the run is refused. One whose time or id is recorded
+elsewhere (`origins`) is no such one. A whole day is the clock's only where nothing says that it names an item: no
+recorded call differs from that one in naming another day. Anything else is a new call. Position alone is never trusted,
+unless the author asks for it (`on_divergence="reuse"`); even then it is the call's place among those of its name,
+whatever order they were recorded in.
 
 Nothing here waits, runs or reads a record's value.
 """
@@ -29,11 +28,12 @@ if TYPE_CHECKING:
     from flowfn.engine.records.unclaimed import Unclaimed
     from flowfn.engine.replay.namesakes import Claimant
     from flowfn.identity.digest import Digest
+    from flowfn.identity.grown import Defaults
 
 
 class Same(NamedTuple):
-    """The call is a recorded one. `how`: "identity", "fields" (but for new ones), "clock", "day" (the clock's, in a
-    whole day) or "position"."""
+    """The call is a recorded one. `how`: "identity", "fields" (but for new ones, or parameters), "clock", "day" (the
+    clock's, in a whole day) or "position"."""
 
     record: Record
     how: str = "identity"
@@ -58,7 +58,8 @@ _DAY = re.compile(r"(?:19|20)\d\d(-?)[01]\d\1[0-3]\d")
 
 class Sought(NamedTuple):
     """A call as it is known before it is known which: `task` is the id that it has if it is a new one, `scope_code` the
-    fingerprint of the code that makes it, and `position` how many of its name its scope had made before."""
+    fingerprint of the code that makes it, `position` how many of its name its scope had made before, and `defaults`
+    those of its parameters."""
 
     task: str
     scope: str
@@ -67,6 +68,7 @@ class Sought(NamedTuple):
     digest: Digest
     occurrence: int
     position: int
+    defaults: Defaults = ()
 
 
 class Seeker(Protocol):
@@ -108,7 +110,8 @@ def judge(
 
     if not any(fitting(rivals)):
         return NEW
-    for rival in fitting(same := ledger.but_for_new_fields(scope, name, digest.form, sought.occurrence)):
+    same = ledger.but_for_defaults(scope, name, digest.form, sought.occurrence, sought.defaults)
+    for rival in fitting(same):
         if claimant is None or claimant.is_sure(rival, same):
             return Same(rival, "fields")
     similar = NONE if digest.skeleton is None else rivals.like(scope_code, digest.skeleton)

@@ -28,7 +28,8 @@ def report_alike(call: Call, record: Record, how: str) -> None:
             "fields",
             record.summary,
             call.summary,
-            "only fields that were added since, or names of a class or an enum's member, differ: reused",
+            "only fields that were added since, what is at its parameter's default, or names of a class or an enum's "
+            "member, differ: reused",
         )
     else:
         report.add("clock", record.summary, call.summary, "only the time differs: reused")
