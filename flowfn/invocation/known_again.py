@@ -2,9 +2,10 @@
 
 Rule: a recorded call is the one that its input is, as it is restored now (a class that got a field gives that its
 default). What is unfinished is looked through once, before the first call that may be such a one: a process has its
-classes from its beginning, or, where a notebook edits them, with the code of functions that it decorates anew. What a
-factory makes again and again has one code. Of what another call of the factory made, or of another object's methods,
-nothing is read. The look takes its time, so that no event loop stands still for it.
+classes from its beginning, or, where a notebook edits them, with the code of functions that it decorates anew, or with
+the classes of what it calls them with. What a factory makes again and again has one code. Of what another call of the
+factory made, or of another object's methods, nothing is read. The look takes its time, so that no event loop stands
+still for it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from flowfn.errors import DecryptionError, FlowError, SaverError
 from flowfn.identity.code.unwrapping import unwrapped
 from flowfn.identity.digest import is_plain
 from flowfn.ports import UNFINISHED, Begin, Host, Saver, ThreadRow
+from flowfn.python.project import is_own
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
@@ -32,10 +34,10 @@ _MOST = 1000
 _MOST_KNOWN = 1024
 """Of how many workflows what is unfinished is remembered: a factory may make one for each customer."""
 
-_known: dict[tuple[str, str, int, int], tuple[ref[CodeType], ref[Saver], Mapping[str, str]]] = {}
+_known: dict[tuple[Any, ...], tuple[tuple[ref[Any], ...], Mapping[str, str]]] = {}
 """What unfinished calls go by now, and were recorded as, where the two differ: by workflow, what it was made with, and
-the ids of its code and of a saver, beside which those are, as others may get their ids. Code that is written the same
-is equal, and a saver of somebody's own may be, or have no hash."""
+the ids of its code, of a saver and of the classes of arguments, beside which those are, as others may get their ids.
+Code that is written the same is equal, and a saver of somebody's own may be, or have no hash."""
 
 
 async def recorded_as(setup: Setup, saver: Saver, host: Host, given: Fresh, function: Any) -> str | None:
@@ -48,25 +50,29 @@ async def recorded_as(setup: Setup, saver: Saver, host: Host, given: Fresh, func
     code: CodeType | None = getattr(unwrapped(function), "__code__", None)
     if code is None:
         return None
-    place = setup.name, _maker(given.begin.call), id(code), id(saver)
-    found: Mapping[str, str]
-    of_code, of_saver, found = _known.get(place, _NOTHING)
-    if of_code() is not code or of_saver() is not saver:
-        found = await host.on_saver(saver, partial(_edited, setup, saver, _maker(given.begin.call)))
-        _remember(place, code, saver, found)
+    maker, things = _maker(given.begin.call), (code, saver, *_classes_in(given))
+    place = setup.name, maker, *map(id, things)
+    known, found = _known.get(place, _NOTHING)
+    if not known or any(each() is not thing for each, thing in zip(known, things, strict=True)):
+        found = await host.on_saver(saver, partial(_edited, setup, saver, maker))
+        _remember(place, things, found)
     return found.get(given.begin.call)
 
 
-_NOTHING: tuple[Any, Any, Mapping[str, str]] = (lambda: None, lambda: None, {})
+_NOTHING: tuple[tuple[ref[Any], ...], Mapping[str, str]] = ((), {})
 
 
-def _remember(
-    place: tuple[str, str, int, int], code: CodeType, saver: Saver, found: Mapping[str, str]
-) -> None:
+def _classes_in(given: Fresh) -> list[type]:
+    """The project's classes of which a call's arguments are."""
+    kinds = {type(each): None for write in given.writes for each in write.value.values()}
+    return [*filter(is_own, kinds)]
+
+
+def _remember(place: tuple[Any, ...], things: tuple[Any, ...], found: Mapping[str, str]) -> None:
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
     with suppress(TypeError):  # one that can't be referred to is looked through each time
-        _known[place] = ref(code), ref(saver), found
+        _known[place] = tuple(map(ref, things)), found
 
 
 def _maker(call: str) -> str:

@@ -1,8 +1,9 @@
 """Whose unfinished run a call goes on with where a class may have been edited: its own, and no other one's (G2)."""
 
 import pickle
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from functools import partial, wraps
 from types import MethodType
 from typing import Any
@@ -97,6 +98,30 @@ def test_a_call_leaves_the_unfinished_run_of_another_customer(world: World, made
     assert world.call(of("globex"), Order(1)) == "globex"
     assert world.call(of("acme"), Order(1)) == "acme"
     assert len([*world.saver.threads()]) == 2
+
+
+@dataclass
+class Parcel:
+    weight: int
+
+
+def test_a_call_is_known_though_only_the_class_of_its_argument_was_edited(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G1: a notebook's cell gives it a field, and the workflow's isn't run again."""
+    body = failing(world)
+
+    @world.entrypoint
+    async def wf(parcel: Any) -> Any:
+        return await body(str(parcel.weight))
+
+    with pytest.raises(ConnectionError):
+        world.call(wf, Parcel(1))
+    edited: Any = make_dataclass("Parcel", [("weight", int), ("is_fragile", bool, False)])
+    edited.__module__ = __name__
+    monkeypatch.setattr(sys.modules[__name__], "Parcel", edited)
+    assert world.call(wf, edited(1)) == "1"
+    assert len([*world.saver.threads()]) == 1
 
 
 @pytest.mark.parametrize("given", [1, Order(1)], ids=["plain", "an object"])
