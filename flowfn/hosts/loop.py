@@ -35,7 +35,7 @@ from flowfn.hosts.numbering import TaskCounter, branch_began, branch_in_context,
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
-from flowfn.python.apart import Apart
+from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import needed_loop
 from flowfn.python.handling import part_from
@@ -228,7 +228,7 @@ class LoopHost:
 
     async def apart(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Await a coroutine in a context of its own."""
-        return await Apart(coroutine, copy_context())
+        return await apart(coroutine, copy_context())
 
     async def on_fresh_stack(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return await self.loop.create_task(coroutine)
@@ -340,10 +340,7 @@ class LoopHost:
         if timeout is not None:
             name = "?" if frame is None else frame.call.definition.name
             return await within(timeout, running, name, context)
-        is_coroutine = hasattr(
-            running, "send"
-        )  # as a rule; an async function may return whatever can be awaited
-        return await (running if context is None or not is_coroutine else Apart(running, context))
+        return await (running if context is None else apart(running, context))
 
     def soon(self, function: Callable[[], None]) -> None:
         """Call `function` once what is due in this turn of the loop has had its turn."""

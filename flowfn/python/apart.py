@@ -13,9 +13,13 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Apart(Awaitable[T]):
-    """Awaits `coroutine`, each step of it in `context`."""
+def apart(awaitable: Awaitable[T], context: Context) -> Awaitable[T]:
+    """What awaits a coroutine, each step of it in `context`; whatever else can be awaited has no steps of its own."""
+    coroutine: Any = awaitable
+    return _Apart(coroutine, context) if hasattr(coroutine, "send") else awaitable
 
+
+class _Apart(Awaitable[T]):
     __slots__ = ("_context", "_coroutine")
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], context: Context) -> None:
@@ -39,11 +43,11 @@ class Apart(Awaitable[T]):
 
 
 def run_apart(code: Any) -> tuple[Any, Context] | None:
-    """What `Apart` runs, and in which context, of what waits in an asyncio task; None if that is something else."""
+    """What runs apart, and in which context, of what waits in an asyncio task; None if that is something else."""
     if type(code) is not GeneratorType or code.gi_code is not _AWAIT or code.gi_frame is None:
         return None
     held = code.gi_frame.f_locals
     return (held["coroutine"], held["context"]) if "coroutine" in held else None
 
 
-_AWAIT = Apart.__await__.__code__
+_AWAIT = _Apart.__await__.__code__

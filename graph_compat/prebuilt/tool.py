@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
 from flowfn.config import RECURSION_LIMIT
-from flowfn.python.apart import Apart
+from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
 from graph_compat.langchain.node_config import NodeConfig
 from graph_compat.langchain.tool_calls import somebody_listens, told_of_call
@@ -115,7 +115,7 @@ class FunctionTool:
         """`invoke` for asyncio; a blocking function runs in a thread."""
         arguments = {**self.arguments(given), **filled}
         if self.is_async:
-            return await Apart(self.func(**arguments), copy_context())
+            return await apart(self.func(**arguments), copy_context())
         from flowfn.hosts.on_thread import on_thread
 
         return await on_thread(self.func, **arguments)
