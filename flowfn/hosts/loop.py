@@ -144,13 +144,15 @@ class LoopHost:
         return self._wait(future) if job is None else self._settle_here(future, job)
 
     async def _settle_here(self, future: Future[Any], job: Job) -> None:
-        """Run a taken job in the task that awaits it, which goes on where the future alone is cancelled."""
+        """Run a taken job in the task that awaits it, which goes on where the future alone is cancelled.
+
+        In the context of its call, as it would in a task of its own: what it sees mustn't depend on who comes first.
+        """
         me = asyncio.current_task(self.loop)
         assert me is not None
         self._awaiting[future], cancelled = me, me.cancelling()
-        future.context = future.context or copy_context()
         try:
-            await _settle(future, job)
+            await apart(_settle(future, job), future.context or copy_context())
         except asyncio.CancelledError:
             if future in self._awaiting or me.uncancel() > cancelled:
                 raise
@@ -322,25 +324,14 @@ class LoopHost:
     async def call_async(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: Any
     ) -> Any:
-        """Await user code; with a timeout, cancel it when that has passed.
-
-        Where it runs in the task that awaits the call, it does so in the context of its call, as it would in one of its
-        own: what it sees mustn't depend on who comes first, and what it sets is its own.
-        """
+        """Await user code; with a timeout, cancel it when that has passed."""
         frame, me = current_frame.get(), asyncio.current_task(self.loop)
         if frame is not None and me is not None:
             frame.home, frame.cancelled = me, me.cancelling()
-        future = None if frame is None else frame.call.future
-        context = None if future is None else future.context
-        if context is None:
-            running = function(*args, **kwargs)
-        else:
-            context.run(current_frame.set, frame)
-            running = context.run(function, *args, **kwargs)
-        if timeout is not None:
-            name = "?" if frame is None else frame.call.definition.name
-            return await within(timeout, running, name, context)
-        return await (running if context is None else apart(running, context))
+        if timeout is None:
+            return await function(*args, **kwargs)
+        name = "?" if frame is None else frame.call.definition.name
+        return await within(timeout, function(*args, **kwargs), name)
 
     def soon(self, function: Callable[[], None]) -> None:
         """Call `function` once what is due in this turn of the loop has had its turn."""
