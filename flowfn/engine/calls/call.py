@@ -183,7 +183,8 @@ class Call:
 
     def blame(self, error: Exception) -> None:
         """Note on an error whose it is; one whose class lets nobody change it stays as it is."""
-        note = f"{_PASSED}'{self.definition.name}' and id '{self.id}'"
+        call = self.shown
+        note = f"{_PASSED}'{call.definition.name}' and id '{call.id}'"
         with suppress(Exception):
             if note not in getattr(error, "__notes__", ()):
                 error.add_note(note)

@@ -981,6 +981,15 @@ async def tools_are_parts_of_their_node(t):
         t.note("seen", (names, seen[0], [each for each in seen if each != seen[0]]))
 
 
+async def errors_of_tools_are_their_nodes(t):
+    """A note says of which node, however many are called at once."""
+    node = ToolNode([add, fail], handle_tool_errors=False)
+    failing = ("fail", {"kind": "value"})
+    for saver in (None, InMemorySaver()):
+        for calls in ([failing], [("add", {"a": 1}), failing]):
+            await t.invoke(graph(node, MessagesState, checkpointer=saver), {"messages": [asks(*calls)]}, ONE)
+
+
 async def graphs_that_tools_call_remember(t):
     """It is the node that they are in for which they do, however many tools are called beside."""
 
