@@ -13,12 +13,14 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from flowfn.errors import InvalidInput
 from flowfn.functional.entrypoint import Entrypoint
@@ -137,14 +139,18 @@ def _forked(job: Job, disk: Disk, onlooker: Onlooker, fate: Fate) -> Any:
         _live_and_exit(job, disk, fate, writing)
     os.close(writing)
     outcome: tuple[BaseException | None, Any] | None = None
-    with open(reading, "rb") as pipe:
-        while header := pipe.read(_LENGTH):
-            told, *what = pickle.loads(pipe.read(int.from_bytes(header, "big")))
-            if told == "outcome":
-                outcome = (what[0], what[1])
-            else:
-                getattr(onlooker, told)(*what)
-    _, status = os.waitpid(pid, 0)
+    try:
+        with open(reading, "rb") as pipe:
+            while message := _received(pipe):
+                told, *what = pickle.loads(message)
+                if told == "outcome":
+                    outcome = (what[0], what[1])
+                else:
+                    getattr(onlooker, told)(*what)
+        _, status = os.waitpid(pid, 0)
+    finally:
+        with suppress(ProcessLookupError):  # what it has started, such as a pool of processes, ends with it
+            os.killpg(pid, signal.SIGKILL)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
         raise Crash
     if outcome is None:
@@ -155,8 +161,21 @@ def _forked(job: Job, disk: Disk, onlooker: Onlooker, fate: Fate) -> Any:
     return answer
 
 
+def _received(pipe: BinaryIO) -> bytes:
+    """A message that came whole; of one in whose middle the process was killed, nothing."""
+    header = pipe.read(_LENGTH)
+    length = int.from_bytes(header, "big")
+    message = pipe.read(length) if len(header) == _LENGTH else b""
+    return message if len(message) == length else b""
+
+
 def _live_and_exit(job: Job, disk: Disk, fate: Fate, pipe: int) -> None:
-    """Live, tell, and end without anything that the parent registered to be done at its end."""
+    """Live, tell, and end without anything that the parent registered to be done at its end.
+
+    What the life forks has no part in the pipe: its end is the end of the life.
+    """
+    os.setpgid(0, 0)
+    os.register_at_fork(after_in_child=partial(os.close, pipe))
     told, error, answer = _Telling(pipe), None, None
     try:
         try:
@@ -177,11 +196,13 @@ class _Telling(Onlooker):
     def __init__(self, pipe: int) -> None:
         super().__init__()
         self._pipe = pipe
+        self._lock = threading.Lock()
 
     def send(self, data: bytes) -> None:
         message = len(data).to_bytes(_LENGTH, "big") + data
-        while message:
-            message = message[os.write(self._pipe, message) :]
+        with self._lock:
+            while message:
+                message = message[os.write(self._pipe, message) :]
 
     def tell(self, *what: Any) -> None:
         self.send(_pickled(*what))

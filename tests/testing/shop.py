@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +135,19 @@ def line_of_bug(function: str) -> str:
     start = next(number for number, line in enumerate(lines) if f"def {function}(" in line)
     number = next(number for number in range(start, len(lines)) if "# BUG" in lines[number])
     return f"{__file__}:{number + 1}"
+
+
+POOLS: list[ProcessPoolExecutor] = []
+
+
+@task
+def weigh(grams: int) -> int:
+    """In a process of a pool, which is begun once and never ended."""
+    if not POOLS:
+        POOLS.append(ProcessPoolExecutor(1, mp_context=get_context("fork")))
+    return POOLS[0].submit(abs, grams).result()
+
+
+@entrypoint
+def weighs(grams: int) -> int:
+    return weigh(grams).result()

@@ -149,6 +149,11 @@ def test_a_graph_of_coroutines(check: Check, checkpointer: bool | None) -> None:
     assert getattr(found, "answer", found) == {"names": ["first", "second"]}
 
 
+def test_what_a_workflow_forks_is_killed_with_it() -> None:
+    """Processes of a pool outlive the one that began them: they don't keep it from being dead."""
+    assert crash_everywhere(shop.weighs, -3, kill=True).answer == 3
+
+
 def test_a_workflow_made_in_a_function_is_killed() -> None:
     """What no name leads to is shipped to the process that dies."""
     word = "receipt"
