@@ -123,6 +123,7 @@ class Job:
         return self._state().values
 
     async def _live(self) -> Any:
+        asyncio.get_running_loop().set_exception_handler(_tell_of_the_living)
         while (given := self._next()) is not DONE:
             await self.workflow.ainvoke(given, thread_id=THREAD)
         return self._state().values
@@ -163,6 +164,12 @@ class Job:
                 f"{self} asks {question!r}: pass answers=, a function of the question, or the answer"
             )
         return self.answers(question) if callable(self.answers) else self.answers
+
+
+def _tell_of_the_living(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Tell of errors that nobody took, but of none that says of a coroutine that its process had died."""
+    if not isinstance(context.get("exception"), Crash):
+        loop.default_exception_handler(context)
 
 
 def _is_doubt(question: Any) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from gc import collect
 from importlib import import_module
 from pathlib import Path
 from threading import Event
@@ -71,6 +72,25 @@ def test_a_sound_workflow_is_killed() -> None:
 def test_an_async_workflow(kill: bool) -> None:
     """Coroutines die as functions do."""
     assert crash_everywhere(shop.sound_async, ["a"], kill=kill).answer == ["A", "receipt of zoe"]
+
+
+def test_nothing_is_told_of_coroutines_that_died(caplog: pytest.LogCaptureFixture) -> None:
+    """A body may leave some that nobody awaits any more; an error of their own is told of."""
+    fetch = shop.fetch
+
+    async def fetched(name: str) -> str:
+        return await fetch(name)
+
+    @entrypoint
+    async def first(names: list[str]) -> bool:
+        done, _ = await asyncio.wait(
+            [asyncio.ensure_future(fetched(name)) for name in names], return_when=asyncio.FIRST_COMPLETED
+        )
+        return bool(done)
+
+    assert crash_everywhere(first, ["ada", "bob"]).answer is True
+    collect()
+    assert "never retrieved" not in caplog.text
 
 
 async def test_inside_an_event_loop() -> None:
