@@ -143,13 +143,15 @@ class _Watch:
 
     def begin(self) -> None:
         """Code of a task or a body is about to run on this thread. Who traced it before does so again afterwards."""
-        here, last = threading.get_ident(), self._last
-        thread = self._threads.get(here)
-        if thread is None:
-            thread = self._threads[here] = _Thread(sys.gettrace(), sys.getprofile())
-            sys.settrace(self._trace)
-            sys.setprofile(self._profile)
-        thread.around.append(last if last is not None and last[0] == here else None)
+        here = threading.get_ident()
+        with self._lock:  # Python refuses that two threads begin to be traced at once
+            thread = self._threads.get(here)
+            if thread is None:
+                thread = self._threads[here] = _Thread(sys.gettrace(), sys.getprofile())
+                sys.settrace(self._trace)
+                sys.setprofile(self._profile)
+            last = self._last
+            thread.around.append(last if last is not None and last[0] == here else None)
 
     def end(self) -> None:
         """That code has ended, and with it what it changed: the line that called it goes on."""
@@ -158,10 +160,10 @@ class _Watch:
         with self._lock:
             self._state = state_of(self._roots) if self._left else None
             self._last = thread.around.pop()
-        if not thread.around:
-            del self._threads[here]
-            sys.settrace(thread.trace)
-            sys.setprofile(thread.profile)
+            if not thread.around:
+                del self._threads[here]
+                sys.settrace(thread.trace)
+                sys.setprofile(thread.profile)
 
     def evidence(self) -> Evidence:
         """What was seen: of tasks, only of those that asked, and so began anew."""
