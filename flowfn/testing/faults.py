@@ -183,7 +183,7 @@ class inject(Simulation):  # read as a verb: with inject(fail("charge")):
         for fault in self._tasks:
             if fault.hits(definition) and fault.happens():
                 fault.strike(frame, timeout, self.clock)
-        if definition.recorded:
+        if definition.recorded or not definition.is_workflow:  # outside any run a task has no record
             self.calls.append(definition.name)
 
     def saver(self, configured: Callable[[], Saver | None]) -> Saver | None:

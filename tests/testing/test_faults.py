@@ -193,3 +193,4 @@ def test_a_task_called_outside_any_run(world: World) -> None:
         found = world.call(lambda: charge("ada"))
         assert (found if world.asyncio and world.is_async else found.result()) == "receipt of ada"
     assert plan.clock.slept == 60 + 120
+    assert plan.calls == ["charge"]
