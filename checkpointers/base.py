@@ -10,11 +10,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Housekeeping
+from checkpointers.rules import limited
 from checkpointers.tuples import (
     CheckpointTuple,
     Config,
@@ -114,6 +116,14 @@ class CheckpointSaver(Housekeeping):
 
     @abstractmethod
     def close(self) -> None: ...
+
+    def unfinished(self, workflow: str, *, limit: int | None = None) -> ThreadRows:
+        """The threads whose last run is of this workflow and has not ended, the last updated first.
+
+        A backend that has an index of them does it without a look at every thread.
+        """
+        found = (row for row in self.threads() if row.workflow == workflow and row.status in UNFINISHED)
+        return list(islice(found, limited(limit)))
 
     def next_call(self, workflow: str, after: str = "") -> str | None:
         """Of the calls of a workflow's unfinished runs, the first one after `after` in the order of their text.

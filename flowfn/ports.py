@@ -270,6 +270,9 @@ class Saver(Protocol):
         One that was claimed, and left with nothing written, is no thread.
         """
 
+    def unfinished(self, workflow: str, *, limit: int | None = None) -> list[ThreadRow]:
+        """Those of them whose last run is of this workflow and has not ended, whoever runs it."""
+
     def thread(self, thread: str) -> ThreadRow | None:
         """One thread's row, or None if it is unknown."""
 

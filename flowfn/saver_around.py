@@ -47,6 +47,9 @@ class SaverAround:
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         return self.inner.threads(limit=limit)
 
+    def unfinished(self, workflow: str, *, limit: int | None = None) -> list[ThreadRow]:
+        return self.inner.unfinished(workflow, limit=limit)
+
     def thread(self, thread: str) -> ThreadRow | None:
         return self.inner.thread(thread)
 

@@ -16,7 +16,7 @@ from checkpointers.conformance.rows import (
     write,
     writes,
 )
-from flowfn.ports import Begin, Saver, Versioned
+from flowfn.ports import Begin, Saver, Status, Versioned
 
 HOSTILE = [
     "",
@@ -96,6 +96,26 @@ class ThreadContract(Contract):
             assert [row.id for row in saver.threads(limit=2)] == ["b", "a"]
             assert [row.id for row in saver.threads(limit=10**20)] == ["b", "a"]
             assert saver.threads(limit=0) == []
+
+    def test_the_unfinished_runs_of_a_workflow_are_found_among_all(self) -> None:
+        """Those alone, the last updated first, whoever runs them: not what has ended, nor what is of another."""
+        runs: dict[str, tuple[str, Status]] = {
+            "a": ("order", "failed"),
+            "b": ("order", "done"),
+            "c": ("cancel", "failed"),
+            "d": ("order", "running"),
+            "e": ("order", "cancelled"),
+            "f": ("order", "interrupted"),
+        }
+        with self.saver() as saver:
+            for thread, (workflow, status) in runs.items():
+                put(saver, checkpoint("c1"), thread=thread, begin=Begin(workflow, thread), status=status)
+            found = saver.unfinished("order")
+            assert [row.id for row in found] == ["f", "d", "a"]
+            assert found == [row for row in saver.threads() if row.id in "fda"]
+            assert [row.id for row in saver.unfinished("order", limit=2)] == ["f", "d"]
+            assert [row.id for row in saver.unfinished("order", limit=10**20)] == ["f", "d", "a"]
+            assert saver.unfinished("pay") == []
 
     def test_a_deleted_thread_is_gone_whole(self) -> None:
         """All namespaces, values and writes; other threads keep theirs; twice is no error."""

@@ -159,6 +159,9 @@ class EncryptedSaver(CheckpointSaver):
     def threads(self, *, limit: int | None = None) -> ThreadRows:
         return [self._listed(row) for row in self.saver.threads(limit=limit)]
 
+    def unfinished(self, workflow: str, *, limit: int | None = None) -> ThreadRows:
+        return [self._listed(row) for row in self._inner.unfinished(workflow, limit=limit)]
+
     def thread(self, thread: str) -> ThreadRow | None:
         row = self.saver.thread(thread)
         return None if row is None else self._listed(row)

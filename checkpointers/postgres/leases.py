@@ -95,6 +95,12 @@ def take(
     return _lease(seen.thread, found.fetchone())
 
 
+UNFINISHED_OF = (
+    "WHERE sought IS NOT NULL AND workflow = $2 AND status IN ('running', 'interrupted', 'failed')"
+)
+"""Which threads' last run is of the workflow that is the second value, and has not ended: those have an index."""
+
+
 def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
     """The leases of the threads whose last run of this call waits to be continued, the newest first."""
     rows = db.ask(

@@ -247,14 +247,14 @@ def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str
     return max(found.fetchall(), default=(False, None))[1]
 
 
-def listing(db: Connection, limit: int | None, id: str | None = None) -> list[tuple[Any, ...]]:
-    """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease."""
-    where = "" if id is None else "WHERE id = $2"
+def listing(db: Connection, limit: int | None, where: str = "", *values: str) -> list[tuple[Any, ...]]:
+    """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease; `where`
+    names its values from $2 on."""
     rows = db.execute(
         "SELECT id, workflow, call, status, created_at, updated_at, workflow <> ''"
         " OR EXISTS (SELECT FROM flowfn.checkpoint WHERE checkpoint.thread = thread.key),"
         f" {HELD} FROM flowfn.thread {where} ORDER BY touched DESC LIMIT $1",
-        (limit, *(() if id is None else (to_text(id),))),
+        (limit, *map(to_text, values)),
     )
     return [(*map(from_text, row[:3]), *row[3:7], held(*row[7:])) for row in rows]
 

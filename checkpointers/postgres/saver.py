@@ -299,12 +299,19 @@ class PostgresSaver(CheckpointSaver):
         return self._database.run(lambda db: postgres_pruning.places(db, thread))
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
+        return self._threads(limit)
+
+    def unfinished(self, workflow: str, *, limit: int | None = None) -> list[ThreadRow]:
+        return self._threads(limit, postgres_leases.UNFINISHED_OF, workflow)
+
+    def _threads(self, limit: int | None, *where: str) -> list[ThreadRow]:
         return listing(
-            lambda most: self._database.run(lambda db: postgres_reading.listing(db, most)), limited(limit)
+            lambda most: self._database.run(lambda db: postgres_reading.listing(db, most, *where)),
+            limited(limit),
         )
 
     def thread(self, thread: str) -> ThreadRow | None:
-        rows = self._database.run(lambda db: postgres_reading.listing(db, 1, thread))
+        rows = self._database.run(lambda db: postgres_reading.listing(db, 1, "WHERE id = $2", thread))
         return listed(*rows[0]) if rows else None
 
 

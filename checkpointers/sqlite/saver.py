@@ -23,7 +23,7 @@ from checkpointers.sqlite import reading as sqlite_reading
 from checkpointers.sqlite import sources as sqlite_sources
 from checkpointers.sqlite import threads as sqlite_threads
 from checkpointers.sqlite.heads import Heads
-from checkpointers.sqlite.schema import SCHEMA
+from checkpointers.sqlite.schema import IS_UNFINISHED, SCHEMA
 from checkpointers.sqlite.values import Values
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
@@ -292,15 +292,21 @@ class SqliteSaver(CheckpointSaver):
             return sqlite_pruning.places(db, thread)
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
+        return self._threads(limit)
+
+    def unfinished(self, workflow: str, *, limit: int | None = None) -> list[ThreadRow]:
+        return self._threads(limit, f"WHERE workflow = ? AND {IS_UNFINISHED}", workflow)
+
+    def _threads(self, limit: int | None, *where: str) -> list[ThreadRow]:
         def read(most: int | None) -> list[tuple[Any, ...]]:
             with self._database.reading() as db:
-                return sqlite_threads.listing(db, most)
+                return sqlite_threads.listing(db, most, *where)
 
         return listing(read, limited(limit))
 
     def thread(self, thread: str) -> ThreadRow | None:
         with self._database.reading() as db:
-            rows = sqlite_threads.listing(db, 1, thread)
+            rows = sqlite_threads.listing(db, 1, "WHERE id = ?", thread)
         return listed(*rows[0]) if rows else None
 
 

@@ -109,13 +109,13 @@ def next_call(db: Cursor, workflow: str, after: str) -> str | None:
     return call
 
 
-def listing(db: Cursor, limit: int | None, id: str | None = None) -> list[tuple[Any, ...]]:
+def listing(db: Cursor, limit: int | None, where: str = "", *values: str) -> list[tuple[Any, ...]]:
     """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease."""
     rows = db.execute(
         "SELECT id, workflow, call, status, created_at, updated_at,"
         " workflow <> '' OR EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.thread = thread.key),"
-        f" {_HELD} FROM thread {'' if id is None else 'WHERE id = ?'} ORDER BY touched DESC LIMIT ?",
-        (*(() if id is None else (id,)), -1 if limit is None else limit),
+        f" {_HELD} FROM thread {where} ORDER BY touched DESC LIMIT ?",
+        (*values, -1 if limit is None else limit),
     )
     return [(*row[:7], Held(*row[7:])) for row in rows]
 

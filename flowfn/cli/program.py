@@ -20,7 +20,7 @@ from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.task import Task
-from flowfn.ports import UNFINISHED, Saver
+from flowfn.ports import Saver
 from flowfn.workflow import Workflow
 
 AnyWorkflow = Workflow[Any, Any]
@@ -96,12 +96,7 @@ def going_on(target: str, workflow: AnyWorkflow, saver: Saver | None) -> AnyWork
     if saver is None and (saver := workflow._self_setup.saver) is None:
         return workflow
     of_script = f"{file.stem}.{name.removeprefix(within)}"
-    left = (row.workflow for row in saver.threads(limit=_MOST) if row.status in UNFINISHED)
-    return find(target, of_script) if of_script in left else workflow
-
-
-_MOST = 1000
-"""How many threads are looked through for what is unfinished, those of the latest runs first."""
+    return find(target, of_script) if saver.unfinished(of_script, limit=1) else workflow
 
 
 def on_database(workflow: AnyWorkflow, place: Place) -> AnyWorkflow:

@@ -21,7 +21,7 @@ from flowfn.engine.runs.entering import Fresh
 from flowfn.errors import DecryptionError, FlowError, SaverError
 from flowfn.identity.code.unwrapping import unwrapped
 from flowfn.identity.digest import is_plain
-from flowfn.ports import UNFINISHED, Begin, Host, Saver, ThreadRow
+from flowfn.ports import Begin, Host, Saver, ThreadRow
 from flowfn.python.project import is_own
 from flowfn.values import MISSING
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flowfn.invocation.setup import Setup
 
 _MOST = 1000
-"""How many threads are looked through, those of the latest runs first."""
+"""How many unfinished runs of a workflow are looked through, the latest first."""
 
 _MOST_KNOWN = 1024
 """Of how many workflows what is unfinished is remembered: a factory may make one for each customer."""
@@ -85,9 +85,9 @@ def _edited(setup: Setup, saver: Saver, maker: str) -> dict[str, str]:
     they were recorded as. A run on a thread that has a past is for who names that."""
     found: dict[str, str] = {}
     with suppress(DecryptionError):  # of no thread is anything told without its key
-        for row in saver.threads(limit=_MOST):
+        for row in saver.unfinished(setup.name, limit=_MOST):
             begun = Begin(row.workflow, row.call)
-            if row.status in UNFINISHED and row.workflow == setup.name and _maker(row.call) == maker:
+            if _maker(row.call) == maker:
                 now = None if begun == begun.on_thread() else _now(setup, saver, row)
                 if now:
                     found.setdefault(now, row.call)

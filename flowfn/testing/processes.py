@@ -181,6 +181,9 @@ class DyingSaver(SaverAround):
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         return self._read(lambda: self.inner.threads(limit=limit))
 
+    def unfinished(self, workflow: str, *, limit: int | None = None) -> list[ThreadRow]:
+        return self._read(lambda: self.inner.unfinished(workflow, limit=limit))
+
     def thread(self, thread: str) -> ThreadRow | None:
         return self._read(lambda: self.inner.thread(thread))
 

@@ -19,6 +19,18 @@ def explained(saver: SqliteSaver, statements: list[str]) -> list[str]:
     return steps
 
 
+def test_the_unfinished_runs_of_a_workflow_have_an_index() -> None:
+    """They are found however many threads have ended, and only they are sorted."""
+    saver = SqliteSaver(":memory:", serde=PlainSerde())
+    statements: list[str] = []
+    saver._database._connected().writer.set_trace_callback(statements.append)
+    saver.unfinished("wf", limit=10)
+    steps = explained(saver, statements)
+    saver.close()
+    assert any(step.startswith("SEARCH thread USING INDEX thread_unfinished") for step in steps)
+    assert [step for step in steps if step.startswith("SCAN")] == []
+
+
 def test_nothing_scans_or_sorts() -> None:
     """Claims, adoption, commits, the last checkpoint, one by id, and listings use an index each."""
     saver = SqliteSaver(":memory:", serde=PlainSerde())

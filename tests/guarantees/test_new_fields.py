@@ -21,6 +21,7 @@ from flowfn import InvalidInput
 from flowfn.identity.digest import exact, value_of_member
 from flowfn.identity.forms.notation import pack, tagged
 from flowfn.identity.grown import without_defaults
+from flowfn.ports import Begin, Commit, Lease
 
 HEAD = """
 from collections import namedtuple
@@ -534,6 +535,23 @@ def test_a_workflow_that_is_called_with_such_an_object_goes_on(versions: Version
     assert shop.flow(shop.Order(True, b=1)) == 2
     assert shop.flow(shop.Order(True)) == 1
     assert [row.status for row in versions.saver.threads()] == ["done", "done"]
+
+
+def test_however_many_other_runs_there_were_since(versions: Versions) -> None:
+    """G1: the unfinished run is found among all threads of the saver, not among the latest ones."""
+    order = "@dataclass\nclass Order:\n    fails: bool\n"
+    versions.flow(order, "", SHOP)
+    with pytest.raises(ConnectionError):
+        sys.modules["shop"].flow(sys.modules["shop"].Order(True))
+    for number in range(1001):
+        lease = versions.saver.claim(f"another {number}")
+        assert isinstance(lease, Lease)
+        begin = Begin("another", "call")
+        versions.saver.commit([Commit(lease.thread, lease, begin=begin, status="done", release=True)])
+    versions.flow(order + "    b: int = 0\n", "", SHOP)
+    shop = sys.modules["shop"]
+    assert shop.flow(shop.Order(True)) == 1
+    assert versions.ran == ["charge", "died"]
 
 
 MADE = {
