@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from flowfn.config import Config, Durability, OnBusy
 from flowfn.errors import Cancelled, InvalidInput, UnknownChannel
 from flowfn.options import check_option
-from flowfn.ports import Standing
+from flowfn.ports import UNFINISHED, Standing
 from flowfn.python.beside import imported_beside, ready
 from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
@@ -461,10 +461,11 @@ class Workflow(Stateful, Generic[P, R]):
             NoCheckpointer: the workflow keeps no past; of a graph, LangGraph's ValueError.
         """
         check_option("status", status, Standing)
-        name = self._self_setup.name
+        saver, name = self._saver(), self._self_setup.name
+        rows = saver.unfinished(name) if status in ("killed", *UNFINISHED) else saver.threads()
         return [
             self.thread(row.id)
-            for row in self._saver().threads()
+            for row in rows
             if row.workflow == name and self._is_of(row) and status in (None, row.standing)
         ]
 

@@ -15,11 +15,13 @@ from flowfn import (
     Thread,
     UnknownCheckpoint,
     UnknownThread,
+    entrypoint,
     gather,
     interrupt,
 )
 from flowfn.history.reading import open_questions
-from flowfn.ports import Commit, Lease
+from flowfn.ports import Commit, Lease, ThreadRow
+from flowfn.saver_around import SaverAround
 from graph_compat.graph import START, StateGraph
 
 from ..worlds import World, asked, questions
@@ -152,6 +154,26 @@ def test_a_workflow_knows_its_threads(world: World) -> None:
     assert ids(status="killed") == []
     with pytest.raises(InvalidInput, match=r"status='dead' is unknown: write one of 'running', .*'killed'"):
         ids(status="dead")
+
+
+def test_those_that_were_left_are_found_without_a_look_at_all() -> None:
+    """What a server goes on with when it starts costs no more for a million runs that have ended."""
+
+    class Indexed(SaverAround):
+        def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
+            raise AssertionError("it looked at every thread")
+
+    @entrypoint(checkpointer=Indexed(MemorySaver()))
+    def wf(x: int) -> int:
+        if x == 2:
+            raise ConnectionError("lost")
+        return x
+
+    wf.thread("done").invoke(1)
+    with pytest.raises(ConnectionError):
+        wf.thread("failed").invoke(2)
+    assert [thread.id for thread in wf.threads(status="failed")] == ["failed"]
+    assert wf.threads(status="killed") == []
 
 
 def test_what_a_factory_made_knows_its_own_threads(world: World) -> None:
