@@ -158,7 +158,7 @@ class Definition:
     def identifying(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The part of the arguments that tells one call from another (`key=`, `ignore=`)."""
         bound = self.parameters.taken(args, kwargs)
-        if self._all_count:
+        if self.all_count:
             return bound
         if callable(self.key):
             return {"key": self.key(*args, **kwargs)}
@@ -188,7 +188,7 @@ class Definition:
         return () if self.key is not None else defaults_of_parameters(self.parameters.defaults)
 
     @cached_property
-    def _all_count(self) -> bool:
+    def all_count(self) -> bool:
         """Whether the arguments tell one call from another, all of them and nothing else."""
         return self.key is None and not (self._brought or self.ignore)
 

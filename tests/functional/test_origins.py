@@ -226,6 +226,38 @@ def test_an_id_that_a_result_hands_on_from_elsewhere_is_in_doubt(world: World, i
     assert len(charged) == 1
 
 
+def test_an_id_that_a_new_call_hands_on_is_in_doubt(world: World) -> None:
+    """Rule 3: the code made it itself, though an argument that doesn't count brought it into a result again."""
+    names, fails, charged = ["b"], [True], list[str]()
+
+    @world.task(ignore="run")
+    async def begin(name: str, run: str) -> dict[str, str]:
+        return {"name": name, "run": run}
+
+    @world.task
+    async def charge(run: str) -> str:
+        charged.append(run)
+        return run
+
+    @world.entrypoint
+    async def wf() -> Any:
+        run = str(uuid.uuid4())
+        for name in names:
+            await world.value(begin(name, run))
+        receipt = await world.value(charge(run))
+        if fails:
+            raise ConnectionError("lost")
+        return receipt
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, {}, thread_id="t")
+    names.insert(0, "a")
+    fails.clear()
+    with pytest.raises(NonDeterminismError):
+        world.invoke(wf, None, thread_id="t")
+    assert len(charged) == 1
+
+
 def test_what_is_in_doubt_is_no_origin(sync_world: World) -> None:
     """G3, rule 3: a call that dies while it runs anew has an outcome of before, and none that comes again."""
     dies = [False]

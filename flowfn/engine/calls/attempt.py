@@ -193,7 +193,7 @@ def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) 
         more += told_rows(journal, call, failed=channel == ERROR)
     ledger, told = call.run.ledger, None
     if ledger.records and call.digest is not None:
-        told = partial(ledger.note, call.digest.leaves)
+        told = partial(ledger.note, call)
     return journal.record(
         host, call.note, channel, value, call.owner, call.future, more, settles=_settled_by(call), told=told
     )

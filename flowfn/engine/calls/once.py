@@ -47,7 +47,7 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
         frame.call.definition.code, occurrence, digested.form, branch,
     )  # fmt: skip
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
-    told = partial(run.ledger.note, ()) if run.ledger.records else None
+    told = partial(run.ledger.note, None) if run.ledger.records else None
     if frame.call.definition.is_async and journal.commits_elsewhere:
         journal.owe(note, RETURN, value, f"{name}()", told)
         return value

@@ -165,7 +165,7 @@ def _take(frame: Frame, task: str, info: CallInfo, answer: Any, by: str | None) 
     assert journal is not None
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
     data = journal.encode(answer, "an answer")
-    run.ledger.note((), data)
+    run.ledger.note(None, data)
     rows = answer_rows(journal, task, data, by, run.host.now())
     journal.ride(note.namespace, note.checkpoint, rows)
     return answer

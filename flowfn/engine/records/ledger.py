@@ -9,14 +9,14 @@ import re
 from collections import deque
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record
 from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.engine.replay.origins import Anew, Origins
-from flowfn.identity.digest import Leaf, hashed
+from flowfn.identity.digest import hashed
 from flowfn.identity.grown import Defaults, without_defaults
 from flowfn.identity.made_with.together import Maker
 from flowfn.identity.told import mentions_fractions
@@ -25,6 +25,9 @@ from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
 from flowfn.row_channels import ERROR, RUN_TASK
 from flowfn.values import Write
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.call import Call
 
 
 class Equals(NamedTuple):
@@ -207,10 +210,10 @@ class Ledger:
         assert record.outcome is not None
         return record.outcome.channel == ERROR and not self.was_survived(record)
 
-    def note(self, leaves: Sequence[Leaf], data: bytes) -> None:
-        """Note what a call with these leaves, which ran anew, came to: a recorded one may be looked for by that."""
+    def note(self, call: Call | None, data: bytes) -> None:
+        """Note what a call that ran anew came to, or what was answered: recorded calls may be told apart by that."""
         if self._anew is not None and self.records and self._indexed.volatile:
-            self._anew.add(data, [leaf.text for leaf in leaves], self._indexed.has_fractions)
+            self._anew.add(call, data, self._indexed.has_fractions)
 
     def drop(self, task: str) -> None:
         """Note that the outcome of a recorded call isn't reused."""

@@ -20,6 +20,7 @@ from flowfn.engine.records.unclaimed import Unclaimed
 from flowfn.identity.told import keys_of, known_as, told_in
 
 if TYPE_CHECKING:
+    from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.frame import Frame
     from flowfn.engine.records.record import CallInfo, Record
     from flowfn.identity.digest import Digest
@@ -148,13 +149,19 @@ class Anew:
     def __init__(self, loads: Callable[[bytes], Any]) -> None:
         self._loads = loads
         self._numbers = count()
-        self._left: dict[int, tuple[bytes, Sequence[str]]] = {}
+        self._left: dict[int, tuple[bytes, Sequence[str], set[str]]] = {}
         self._size = 0
         self._told: set[str] = set()
 
-    def add(self, data: bytes, leaves: Sequence[str], fractions: bool) -> None:
-        """Note what a call with these leaves came to."""
-        self._left[next(self._numbers)] = data, leaves
+    def add(self, call: Call | None, data: bytes, fractions: bool) -> None:
+        """Note what a call came to; without one, what was answered or made once."""
+        leaves: Sequence[str] = ()
+        left_out = set[str]()
+        if call is not None and call.digest is not None:
+            leaves = [leaf.text for leaf in call.digest.leaves]
+            if not call.definition.all_count:
+                left_out = told_in([call.args, call.kwargs], fractions=fractions)
+        self._left[next(self._numbers)] = data, leaves, left_out
         self._size += len(data)
         if self._size > _KEPT:
             self.told(fractions)
@@ -162,8 +169,8 @@ class Anew:
     def told(self, fractions: bool) -> set[str]:
         """The keys of all that they tell of. What one thread looks through is there for another one until it has."""
         self._size = 0
-        for number, (data, leaves) in [*self._left.items()]:
-            self._told |= _told_by(partial(self._loads, data), leaves, fractions)
+        for number, (data, leaves, left_out) in [*self._left.items()]:
+            self._told |= _told_by(partial(self._loads, data), leaves, fractions) - left_out
             self._left.pop(number, None)
         return self._told
 
