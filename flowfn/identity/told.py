@@ -33,10 +33,11 @@ _MOST = 100_000
 
 
 class Known(NamedTuple):
-    """How an id or a time in an argument is known: a value that tells of it tells one of the `keys`; `surely`, unless
-    something else may have the same by chance."""
+    """How an id or a time in an argument is known: a value that tells of it tells one of the `keys`, in its own unit,
+    and, if it may be told to the microsecond, one of the `exact` ones; `surely`, if it is, or is an id."""
 
     keys: tuple[str, ...]
+    exact: tuple[str, ...]
     surely: bool
 
 
@@ -44,13 +45,19 @@ class Known(NamedTuple):
 def known_as(text: str) -> Known:
     """How a leaf of an argument is known; without a key, where that says nothing."""
     if (uuid := _UUID.fullmatch(text)) is not None:
-        return Known((UUID(uuid[0]).hex,), surely=True)
+        return _id(UUID(uuid[0]).hex)
     read = _read(text)
     if read is None:
-        return Known(() if _DAY.match(text) else (text,), surely=True)
+        return Known((), (), surely=True) if _DAY.match(text) else _id(text)
     digits, instants = read
     unit = next(unit for unit in _UNITS if digits > unit.above)
-    return Known(tuple({f"{unit.name}{each // unit.length}" for each in instants}), unit.name == "us")
+    may_be_exact = digits > 0 and "." in text  # a number leaves out the zeros at its end
+    finest, surely = _UNITS[0], unit is _UNITS[0]
+    return Known(
+        tuple({f"{unit.name}{each // unit.length}" for each in instants}),
+        tuple({f"{finest.name}{each}" for each in instants}) if surely or may_be_exact else (),
+        surely,
+    )
 
 
 def told_in(value: Any, *, fractions: bool) -> set[str]:
@@ -77,6 +84,10 @@ def keys_of(text: str) -> Iterator[str]:
 def mentions_fractions(texts: Iterable[str]) -> bool:
     """Whether some of these leaves is a number with a fraction that is no time."""
     return any(_FRACTION.fullmatch(text) is not None and _EPOCH.fullmatch(text) is None for text in texts)
+
+
+def _id(text: str) -> Known:
+    return Known((text,), (text,), surely=True)
 
 
 class _Unit(NamedTuple):

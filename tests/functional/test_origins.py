@@ -113,6 +113,23 @@ def test_an_item_is_known_however_its_id_or_time_is_written(
     assert files.stored == [found["a"]]
 
 
+@pytest.mark.parametrize(
+    "digits", [(0.000914, 0.001815, 0.003), (0.001, 0.002815, 0.003715)], ids=["new", "recorded"]
+)
+def test_a_time_that_ends_in_zeros_is_as_exact_as_others(world: World, digits: Sequence[float]) -> None:
+    """Rule 4: a number is written without them; of a time that was rounded the others would be, too."""
+    begun = int(time.time())
+    made = iter([round(begun + each, 6) for each in digits])
+    files = Files(world, lambda: next(made))
+    with pytest.raises(ConnectionError):
+        files.run({})
+    recorded = [*files.stored]
+    files.files, files.fails = ["a", "b", "c"], False
+    found = files.run(None)
+    assert [found["b"], found["c"]] == recorded
+    assert files.stored == [*recorded, found["a"]]
+
+
 def test_an_error_tells_of_an_item_as_a_result_does(world: World) -> None:
     """Rule 4: the calling code was given it, and had acted on it."""
     names, fails, stored = ["b", "c"], [True], list[float]()

@@ -38,6 +38,8 @@ class _Sought(NamedTuple):
     similar: Unclaimed
     told: frozenset[int]
     """The places of the call's leaves that its code was told: there a record's is the same, if it comes again."""
+    surely: frozenset[int]
+    """Those of them that are no time, or are told to the microsecond."""
     by_the_clock: bool
     """Whether it is the same wherever it isn't the clock's; else a time that may be by chance doesn't count."""
 
@@ -81,13 +83,15 @@ class Origins:
     def _found(
         self, similar: Unclaimed, now: Digest, frame: Frame, *, by_the_clock: bool
     ) -> Iterator[Record]:
-        leaves = enumerate(now.leaves)
-        told = (at for at, leaf in leaves if self._was_told(leaf.text, frame, surely=not by_the_clock))
-        sought = _Sought(similar, frozenset(told), by_the_clock)
+        texts = _texts(leaf.text for leaf in now.leaves)
+        told = [
+            at for at in range(len(now.leaves)) if self._was_told(texts[at], frame, exactly=not by_the_clock)
+        ]
+        surely = (at for at in told if known_as(texts[at]).surely)
+        sought = _Sought(similar, frozenset(told), frozenset(surely), by_the_clock)
         known = self._sorted.get(sought)
         if known is None:
             known = self._sorted[sought] = self._sort(sought, frame)
-        texts = _texts(leaf.text for leaf in now.leaves)
         found = (records.get(tuple(texts.get(at, "") for at in where)) for where, records in known.items())
         return chain.from_iterable(filter(None, found))
 
@@ -111,27 +115,28 @@ class Origins:
             at
             for at, (_, kind, text) in leaves
             if (by_the_clock and kind != "clock")
-            or (at in sought.told and self._comes_again(text, frame, info.born, surely=not by_the_clock))
+            or (
+                at in sought.told
+                and (by_the_clock or at in sought.surely or known_as(text).surely)
+                and self._comes_again(text, frame, info.born, exactly=not by_the_clock)
+            )
         ]
         return (_COUNT, *places) if by_the_clock else tuple(places)
 
-    def _comes_again(self, text: str, frame: Frame, born: int, *, surely: bool) -> bool:
+    def _comes_again(self, text: str, frame: Frame, born: int, *, exactly: bool) -> bool:
         """Whether a recorded call will be made with a leaf that it had again."""
-        return self._is_told(text, frame, lambda record: record.index <= born, surely)
+        return self._is_told(text, frame, lambda record: record.index <= born, exactly)
 
-    def _was_told(self, text: str, frame: Frame, *, surely: bool) -> bool:
+    def _was_told(self, text: str, frame: Frame, *, exactly: bool) -> bool:
         """Whether the code of this attempt can have a leaf of a call from what it was told."""
-        if self._is_told(text, frame, lambda record: record.claimed, surely):
+        if self._is_told(text, frame, lambda record: record.claimed, exactly):
             return True
-        known = known_as(text)
-        return known.surely >= surely and not self._anew.told(self._fractions).isdisjoint(known.keys)
+        return not self._anew.told(self._fractions).isdisjoint(_keys(text, exactly))
 
-    def _is_told(self, text: str, frame: Frame, is_source: Callable[[Record], bool], surely: bool) -> bool:
-        known, given = known_as(text), self._given_to(frame)
-        if known.surely < surely:
-            return False
-        sources = (record for key in known.keys for record in self._outcomes.get(key, ()))
-        return not given.isdisjoint(known.keys) or any(
+    def _is_told(self, text: str, frame: Frame, is_source: Callable[[Record], bool], exactly: bool) -> bool:
+        keys, given = _keys(text, exactly), self._given_to(frame)
+        sources = (record for key in keys for record in self._outcomes.get(key, ()))
+        return not given.isdisjoint(keys) or any(
             is_source(record) and record.task not in self._dropped for record in sources
         )
 
@@ -173,6 +178,11 @@ class Anew:
             self._told |= _told_by(partial(self._loads, data), leaves, fractions) - left_out
             self._left.pop(number, None)
         return self._told
+
+
+def _keys(text: str, exactly: bool) -> tuple[str, ...]:
+    known = known_as(text)
+    return known.exact if exactly else known.keys
 
 
 def _texts(leaves: Iterable[str]) -> dict[int, str]:
