@@ -70,6 +70,12 @@ class Runner(Protocol):
     async def others_wait(self, future: Future[Any]) -> None:
         """Suspend until every branch of the running code waits, so that a held call can be placed."""
 
+    def others_waited(self, future: Future[Any], timeout: float | None) -> bool:
+        """Block as long as a future is held for one branch of the running code; whether whoever waits is to place it.
+
+        It isn't where that took longer, or where the future is placed without.
+        """
+
     def lend_place(self) -> AbstractContextManager[None]:
         """Let another worker run in place of this thread, which waits and doesn't help."""
 
@@ -194,6 +200,7 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def abandon(self) -> None:
         """Settle as cancelled: nobody will run the job, or whoever ran it was cancelled."""
+        self._place = None
         if super().cancel():
             self.set_running_or_notify_cancel()
 
@@ -239,7 +246,7 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def wait(self, timeout: float | None) -> None:
         """Block until it is done, running the job in place where nobody has taken it; that isn't looking at it."""
-        self.place()
+        self.place_for_this_thread(timeout)
         if self.done():
             return
         if self.runner is not None:
@@ -262,6 +269,11 @@ class Future(UnlockedFuture[R], Generic[R]):
         """Find out what a held future stands for, as somebody waits for it."""
         if self._place is not None:
             self._place()
+
+    def place_for_this_thread(self, timeout: float | None = None) -> None:
+        """The same, where that blocks."""
+        if self._place is not None and (self.runner is None or self.runner.others_waited(self, timeout)):
+            self.place()
 
     def cancel(self) -> bool:
         """Cancel a task that nobody has started, or one that runs on the event loop or on a worker process.
@@ -294,7 +306,11 @@ class Future(UnlockedFuture[R], Generic[R]):
         """Suspend until it is done; that isn't looking at it."""
         if self.runner is not None and not self.done():
             if self._place is not None:
-                await self.runner.others_wait(self)
+                try:
+                    await self.runner.others_wait(self)
+                except BaseException:  # whoever waited has given it up
+                    self.cancel()
+                    raise
             self.place()
             if not self.done():
                 joining = self.runner.join(self)

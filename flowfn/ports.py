@@ -386,6 +386,9 @@ class Host(Protocol):
     async def others_wait(self, future: Any) -> None:
         """Suspend until every branch of the code that is current waits, so that a held call can be placed."""
 
+    def others_come(self, frame: Any, future: Any) -> None:
+        """Have a call that is held for one branch of a frame's code placed once that has come, or won't."""
+
     def branch(self, frame: Any) -> int:
         """Which branch of a frame's code is current, in the order in which they were made; 0 for the first."""
 

@@ -114,6 +114,12 @@ def step(number: int) -> int:
     return number + 1
 
 
+@task
+async def step_async(number: int) -> int:
+    """The same, where it runs on an event loop."""
+    return number + 1
+
+
 def config(thread: object, **more: Any) -> dict[str, Any]:
     return {"configurable": {"thread_id": str(thread)}, **more}
 
@@ -261,6 +267,47 @@ def test_a_recorded_call_of_a_branch_costs_the_same_among_many_equal_ones(memory
 
     resumed(10)
     check(resumed, TASKS, IN_BRANCHES)
+
+
+HELD = Cost(400, 0)
+"""Of two branches: one that comes upon the other's record, is looked at, and makes a call of its own; and the other."""
+
+
+def test_a_call_that_is_held_costs_the_same_beside_many(memory_saver: MemorySaver) -> None:
+    """The branches are looked at on behalf of all such calls together."""
+    lost = True
+
+    @entrypoint(checkpointer=memory_saver)
+    async def workflow(size: int) -> None:
+        made = asyncio.Event()
+
+        async def recorded() -> None:
+            if not lost:
+                await made.wait()
+            await step_async(0)
+
+        async def late() -> None:
+            if lost:
+                await made.wait()
+            await step_async(0)
+            made.set()
+
+        tasks = [asyncio.create_task(branch()) for _ in range(size // 2) for branch in (late, recorded)]
+        await asyncio.gather(*tasks[1::2])
+        if lost:
+            raise ConnectionError
+        await asyncio.gather(*tasks)
+
+    def resumed(size: int) -> Cost:
+        nonlocal lost
+        lost = True
+        with pytest.raises(ConnectionError):
+            asyncio.run(workflow.ainvoke(size, config(size)))
+        lost = False
+        return cost(lambda: asyncio.run(workflow.ainvoke(None, config(size))))
+
+    resumed(10)
+    check(resumed, STEPS, HELD)
 
 
 FORKED = {"memory": Cost(27, 0), "sqlite": Cost(32, 0)}

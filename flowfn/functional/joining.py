@@ -89,7 +89,7 @@ class _AsCompleted(Generic[R]):
     def __iter__(self) -> Iterator[Future[R]]:
         told: SimpleQueue[Future[R]] = SimpleQueue()
         for future in self._left:
-            future.place()
+            future.place_for_this_thread()
         yield from self._settled(told.put)
         while self._left:
             waiting = next(iter(self._left))

@@ -1,14 +1,14 @@
 """Branches: the asyncio tasks that one frame's user code has split into.
 
-A held call (`engine/calls/holding.py`) is placed once every other branch of its frame waits too, so that a
-slow branch that has yet to claim its records is no false alarm. A branch counts as waiting when it
+A held call (`engine/calls/holding.py`) that is in doubt is placed once every other branch of its frame waits too, so
+that a slow branch that has yet to claim its records is no false alarm. A branch counts as waiting when it
 waits for a held call, or for other branches (`gather`, `TaskGroup`, `wait`, a task). Where it waits
 for anything else (a timer, a socket) it is still under way.
 
-One that is held for the branch that a record is of is placed once that needn't be waited for. A branch that waits for a
-call that runs comes no further before that has ended, which it had not in the attempt that left the record; nor does
-one that waits for what others put into a queue. One that waits for a lock, or longer than there is patience, is
-expected to come: the record is left to it.
+One that is held for the branch that a record is of is placed once that needn't be waited for, whether or not anybody
+waits for the call. A branch that waits for a call that runs comes no further before that has ended, which it had not in
+the attempt that left the record; nor does one that waits for what others put into a queue. One that waits for a lock or
+for other branches, or longer than there is patience, is expected to come: the record is left to it.
 
 A branch may stay under way for ever, such as a keep-alive loop: after `PATIENCE` seconds in which
 no branch took a step towards the tasks of the run, the call is placed all the same.
@@ -18,20 +18,23 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import Context
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.hosts.numbering import number_of
-from flowfn.hosts.standing import comes_no_further, is_at_work, joins
+from flowfn.futures import Future
+from flowfn.hosts.numbering import number_of, numbers_of
+from flowfn.hosts.standing import Task, comes_no_further, is_at_work, joins
 from flowfn.python.apart import run_apart
+from flowfn.python.cached_property import cached_property
 from flowfn.python.handling import chain_of
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
-    from flowfn.futures import Before, Future
-    from flowfn.hosts.loop import LoopHost
+    from flowfn.futures import Before
 
 PATIENCE = 5.0
 """Seconds that a held call waits for a branch that does something else."""
@@ -41,84 +44,195 @@ BRIEFLY = 0.05
 
 TICK = 0.001
 
-_held: dict[asyncio.Task[Any], Frame] = {}
+_SHARE = 4
+"""A look at the branches is followed by a rest that is so many times as long, where there are many to look at."""
+
+_waiting: dict[Task, int] = {}
+"""The branches that wait for held calls, themselves or on threads of theirs, and how many they wait for."""
 
 
-async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> None:
-    """Suspend until `future` can be placed, or has been placed meanwhile."""
-    me = asyncio.current_task()
-    assert me is not None
-    _held[me] = frame
-    try:
+async def branches_wait(frame: Frame, future: Future[Any], branch: Task) -> None:
+    """Suspend until `future`, for which a branch waits, can be placed, or has been placed meanwhile."""
+    with _waits(branch):
         await asyncio.sleep(0)
-        while future.held and (before := future.before()) is not None:
-            if before.branch is None or not await _branch_comes(frame, future, before):
-                if before.in_doubt:
-                    await _all_wait(frame, future)
-                break
+        if is_held_for_branch(future):
+            await watch_of(frame).decided(future)
+        if future.held and (before := future.before()) is not None and before.in_doubt:
+            await _all_wait(frame, future)
+
+
+def is_held_for_branch(future: Future[Any]) -> bool:
+    """Whether a future is held for one branch, rather than for all."""
+    before = future.before() if future.held else None
+    return before is not None and before.branch is not None
+
+
+@contextmanager
+def _waits(branch: Task) -> Iterator[None]:
+    _waiting[branch] = _waiting.get(branch, 0) + 1
+    try:
+        yield
     finally:
-        del _held[me]
+        _waiting[branch] -= 1
+        if not _waiting[branch]:
+            del _waiting[branch]
 
 
 async def _all_wait(frame: Frame, future: Future[Any]) -> None:
     """Suspend until every other branch waits."""
     patience, steps = PATIENCE, -1
-    while future.held and patience > 0 and not _wait(frame, lambda task, _: joins(task)):
+    while future.held and patience > 0 and not _all(_tasks_of(frame), joins):
         at_work = len(frame.children) > len(frame.unplaced)
         patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
         steps = frame.steps
         await asyncio.sleep(TICK)
 
 
-async def _branch_comes(frame: Frame, future: Future[Any], first: Before) -> bool:
-    """Suspend until a branch has come for what a future is held for, or won't before others go on; whether that makes
-    a difference to it."""
-    patience, known = PATIENCE, None
-    while future.held and (before := future.before()) is not None and before.branch == first.branch:
-        if patience <= 0 or _wait(frame, comes_no_further):
-            return _expect(frame, before)
-        patience = PATIENCE if before != known else patience - TICK
-        if _is_busy(frame, before.branch):
-            patience = min(patience, BRIEFLY)
-        known = before
-        await asyncio.sleep(TICK)
-    return True
+def watch_of(frame: Frame) -> Watch:
+    """Who looks at the branches of a frame's code; asked for on the loop that they run on."""
+    numbers = numbers_of(frame)
+    if numbers.watch is None:
+        numbers.watch = Watch(asyncio.get_running_loop(), frame)
+    found: Watch = numbers.watch
+    return found
 
 
-def _is_busy(frame: Frame, branch: int | None) -> bool:
-    """Whether a branch is there, and waits for a call that runs, or to be given something to do."""
-    tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == branch]
-    return bool(tasks) and all(is_at_work(task, frame) for task in tasks)
+class Watch:
+    """Looks at the branches of a frame's code on behalf of all its calls that are held for one of them, and places each
+    of these when it has been decided on. It needs no task, so that nobody has to end it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, frame: Frame) -> None:
+        self._loop = loop
+        self._frame = frame
+        self._held: dict[Future[Any], _Held] = {}
+        self._looks = False
+
+    def add(self, future: Future[Any], context: Context | None = None) -> None:
+        """Have a call placed, in that context."""
+        self._find(future).context = context
+
+    async def decided(self, future: Future[Any]) -> None:
+        """Suspend until the branch for which a call is held has come, or won't before others go on."""
+        over = self._loop.create_future()
+        self._find(future).waiters.append(over)
+        await over
+
+    def _find(self, future: Future[Any]) -> _Held:
+        if not self._looks:
+            self._looks = True
+            self._loop.call_soon(self._look, context=Context())
+        return self._held.setdefault(future, _Held(future))
+
+    def _look(self) -> None:
+        began, branches = self._loop.time(), _Branches(self._frame)
+        for held in tuple(self._held.values()):
+            if held.is_decided(branches):
+                del self._held[held.future]
+                held.end()
+        rest = max(TICK, _SHARE * (self._loop.time() - began))
+        for held in self._held.values():
+            held.patience -= rest
+        self._looks = bool(self._held)
+        if self._looks:
+            self._loop.call_later(rest, self._look, context=Context())
 
 
-def _expect(frame: Frame, before: Before) -> bool:
-    """Say of a branch that it will come: it is there, and waits for a lock, a timer or other branches. Whether that
-    wasn't said yet.
+class _Held:
+    """A call that is held for a branch."""
 
-    One that waits for other branches to end may wait for the call that is held. What it made then it made after these
-    had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
-    """
-    assert frame.branches is not None
-    assert before.branch is not None
-    tasks = [task for task in _tasks_of(frame) if number_of(task, frame) == before.branch]
-    waits_for_it = before.in_doubt and any(joins(task) for task in tasks)
-    if waits_for_it or any(is_at_work(task, frame) for task in tasks) or not tasks:
-        return False
-    is_news = before.branch not in frame.branches.expected
-    frame.branches.expected.add(before.branch)
-    return is_news
+    def __init__(self, future: Future[Any]) -> None:
+        self.future = future
+        self.context: Context | None = None
+        """Where it is to be placed; None where whoever waits for it does that."""
+        self.waiters: list[asyncio.Future[None]] = []
+        self.patience = inf
+        self._before: Before | None = None
+
+    def is_decided(self, branches: _Branches) -> bool:
+        """Whether it is held for no branch any more, or for one that needn't be waited for."""
+        while self.future.held and (before := self.future.before()) is not None and before.branch is not None:
+            if before != self._before:
+                self._before, self.patience = before, PATIENCE
+            if self.patience > 0 and not branches.wait:
+                if branches.is_busy(before.branch):
+                    self.patience = min(self.patience, BRIEFLY)
+                return False
+            if not branches.expect(before):
+                break
+        return True
+
+    def end(self) -> None:
+        """It is decided on."""
+        before = self.future.before() if self.future.held else None
+        if self.context is not None and self.future.held and (before is None or not before.in_doubt):
+            try:
+                self.context.run(self.future.place)
+            except Exception as error:
+                if not self.future.done():
+                    self.future.become(Future.failed(error))
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
 
-def _wait(frame: Frame, stands: Callable[[asyncio.Task[Any], Frame], bool]) -> bool:
-    """Whether all branches wait: for a held call, or where one `stands`."""
-    return all(task in _held or stands(task, frame) for task in _tasks_of(frame))
+class _Branches:
+    """The branches of a frame's code at one moment."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._tasks = [task for task in asyncio.all_tasks() if _is_branch_of(task, frame)]
+
+    @cached_property
+    def wait(self) -> bool:
+        """Whether all wait for what others do, or for calls."""
+        return _all(self._tasks, lambda task: comes_no_further(task, self._frame))
+
+    @cached_property
+    def _by_number(self) -> dict[int | None, list[Task]]:
+        found: dict[int | None, list[Task]] = {}
+        for task in self._tasks:
+            found.setdefault(number_of(task, self._frame), []).append(task)
+        return found
+
+    def is_busy(self, branch: int) -> bool:
+        """Whether a branch is there, and waits for a call that runs, or to be given something to do."""
+        tasks = self._by_number.get(branch, ())
+        return bool(tasks) and all(is_at_work(task, self._frame) for task in tasks)
+
+    def expect(self, before: Before) -> bool:
+        """Say of a branch that it will come: it is there, and waits for a lock, a timer or other branches. Whether that
+        wasn't said yet.
+
+        One that waits for other branches to end may wait for the call that is held. What it made then it made after
+        these had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
+        """
+        assert self._frame.branches is not None
+        assert before.branch is not None
+        tasks, expected = self._by_number.get(before.branch, ()), self._frame.branches.expected
+        waits_for_it = before.in_doubt and any(map(joins, tasks))
+        if waits_for_it or any(is_at_work(task, self._frame) for task in tasks) or not tasks:
+            return False
+        is_news = before.branch not in expected
+        expected.add(before.branch)
+        return is_news
 
 
-def _tasks_of(frame: Frame) -> Iterator[asyncio.Task[Any]]:
+def _all(tasks: Iterable[Task], stand: Callable[[Task], bool]) -> bool:
+    """Whether all branches wait: for a held call, or as they `stand`."""
+    return all(task in _waiting or stand(task) for task in tasks)
+
+
+def _is_branch_of(task: Task, frame: Frame) -> bool:
+    """Whether a task runs a frame's code, be it that this awaits a call in place."""
+    return number_of(task, frame) is not None or _frame_of(task) is frame
+
+
+def _tasks_of(frame: Frame) -> Iterator[Task]:
+    """Those that run its code, and nothing within."""
     return (task for task in asyncio.all_tasks() if _frame_of(task) is frame)
 
 
-def _frame_of(task: asyncio.Task[Any]) -> Frame | None:
+def _frame_of(task: Task) -> Frame | None:
     """The frame of the code in a task: of the innermost, as what is awaited in place has a context of its own."""
     if task is asyncio.current_task():
         return current_frame.get()
@@ -127,7 +241,7 @@ def _frame_of(task: asyncio.Task[Any]) -> Frame | None:
     return None if context is None else context.get(current_frame)
 
 
-def _context_of(task: asyncio.Task[Any]) -> Context | None:
+def _context_of(task: Task) -> Context | None:
     """The context that a task began in; Python 3.11 keeps it where only the garbage collector looks."""
     if hasattr(task, "get_context"):
         context: Context = task.get_context()

@@ -11,6 +11,7 @@ import itertools
 import sys
 import threading
 import weakref
+from asyncio import run_coroutine_threadsafe
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
@@ -22,7 +23,7 @@ from flowfn.context import current_frame
 from flowfn.errors import Stopped
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
-from flowfn.hosts.branches import branches_wait
+from flowfn.hosts.branches import branches_wait, is_held_for_branch, watch_of
 from flowfn.hosts.claims import Claimer, claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
@@ -31,7 +32,14 @@ from flowfn.hosts.ids import new_id
 from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.moment import MOMENT, ending, stand_still
-from flowfn.hosts.numbering import TaskCounter, branch_began, branch_in_context, branch_number, handed
+from flowfn.hosts.numbering import (
+    TaskCounter,
+    branch_around,
+    branch_began,
+    branch_in_context,
+    branch_number,
+    handed,
+)
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
@@ -217,9 +225,33 @@ class LoopHost:
             await self.let_branches_go_on()
 
     async def others_wait(self, future: Future[Any]) -> None:
+        frame, me = current_frame.get(), asyncio.current_task(self.loop)
+        if frame is not None and me is not None:
+            await branches_wait(frame, future, me)
+
+    def others_waited(self, future: Future[Any], timeout: float | None) -> bool:
+        if not is_held_for_branch(future):
+            return True
+        self.refuse_to_block()
         frame = current_frame.get()
-        if frame is not None:
-            await branches_wait(self, frame, future)
+        branch = None if frame is None else branch_around(frame)
+        if frame is None or branch is None or self.loop.is_closed():
+            return False
+        # In no frame's context, as that which waits is no branch.
+        waiting = Context().run(run_coroutine_threadsafe, branches_wait(frame, future, branch), self.loop)
+        try:
+            waiting.result(timeout)
+        except TimeoutError:
+            waiting.cancel()
+            return False
+        return True
+
+    def others_come(self, frame: Frame, future: Future[Any]) -> None:
+        context = copy_context()
+        if threading.get_ident() == self.thread:
+            watch_of(frame).add(future, context)
+        else:
+            call_soon(self.loop, lambda: watch_of(frame).add(future, context))
 
     def lend_place(self) -> AbstractContextManager[None]:
         return nullcontext()

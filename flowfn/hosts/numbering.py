@@ -169,6 +169,8 @@ class Numbers:
         self.starting: list[int | None] = []
         """Those of tasks that are being made; None of one that isn't counted."""
         self.frame = frame
+        self.watch: Any = None
+        """Who looks at them while calls are held for one of them; see `hosts/branches.py`."""
         self._made: Counter[tuple[int, str]] = Counter()
         """How many tasks each branch has made, by the library's coroutine that they run."""
         self._thread = get_ident()
@@ -274,6 +276,15 @@ def branch_number(frame: Frame) -> int:
 def number_of(task: Task, frame: Frame) -> int | None:
     """Which branch of a frame's code a task is, of those that are known."""
     return 0 if task is frame.home else numbers_of(frame).given.get(task)
+
+
+def branch_around(frame: Frame) -> Task | None:
+    """The task of the branch in whose context, or a copy, this thread runs."""
+    place = _place_in(frame)
+    if place is not None:
+        return None if place.task is None else place.task()
+    home: Task | None = frame.home
+    return home
 
 
 def handed(frame: Frame) -> frozenset[tuple[str, str]]:

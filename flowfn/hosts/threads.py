@@ -172,6 +172,13 @@ class ThreadHost:
         if self.loop is not None and _on_loop(self.loop):
             await self.loop.others_wait(future)
 
+    def others_waited(self, future: Future[Any], timeout: float | None) -> bool:
+        return self.loop is None or self.loop.others_waited(future, timeout)
+
+    def others_come(self, frame: Frame, future: Future[Any]) -> None:
+        if self.loop is not None:
+            self.loop.others_come(frame, future)
+
     @contextmanager
     def lend_place(self) -> Iterator[None]:
         with self._count:

@@ -2,15 +2,17 @@
 
 import asyncio
 import math
+import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent import futures
 from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import pytest
 
-from flowfn import interrupt, uuid4
+from flowfn import interrupt, task, uuid4
 from flowfn.hosts import branches
 
 from ..worlds import World, asked, questions
@@ -25,7 +27,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 class Customers:
     """Each gets a number, of which nothing in the call says whose it is, and an account of that number."""
 
-    def __init__(self, world: World, *, made: bool = False, stamped: bool = False) -> None:
+    def __init__(self, world: World, *, made: bool = False, stamped: bool = False, wait: Any = None) -> None:
         self.world, self.numbers, self.ran = world, count(1), list[str]()
         self.first, self.dies = "", ""
 
@@ -55,8 +57,10 @@ class Customers:
             turn.set()
             if name == self.dies:
                 raise ConnectionError("lost")
-            found = await number(*([time.time()] if stamped else []))
-            return str(await account(name, found))
+            found = number(*([time.time()] if stamped else []))
+            if wait is not None:
+                await wait(found)
+            return str(await account(name, await found))
 
         @world.entrypoint
         async def wf() -> list[str]:
@@ -88,6 +92,42 @@ def test_a_branch_that_had_made_no_call_takes_no_other_ones(
     assert customers.ran.count("number for customers") == 1
     assert customers.ran.count("account a") == 1
     assert recorded + [each for each in customers.ran if each == "account b"] == ["account b"]
+
+
+def test_a_thread_takes_no_call_of_another_branch(async_world: World) -> None:
+    """G2: what a thread calls is of the branch that waits for it, though the thread can't await."""
+    numbers, ran, first = count(1), list[str](), "b"
+
+    @task
+    def number() -> int:
+        return next(numbers)
+
+    @task
+    def account(name: str, number: int) -> str:
+        ran.append(f"{name}{number}")
+        return ran[-1]
+
+    def customer(name: str, turn: threading.Event) -> str:
+        if name != first:
+            turn.wait()
+        if name != first == "b":
+            raise ConnectionError("lost")
+        found = number()
+        turn.set()
+        made = account(name, found.result()).result()
+        turn.set()
+        return made
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        turn = threading.Event()
+        return await asyncio.gather(*(asyncio.to_thread(customer, name, turn) for name in ("a", "b")))
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    first = "a"
+    assert async_world.invoke(wf, None, thread_id="t") == ["a2", "b1"]
+    assert ran == ["b1", "a2"]
 
 
 GOING_ON = ["limit", "group", "first"]
@@ -140,6 +180,102 @@ def test_a_branch_takes_nothing_of_the_code_that_had_gone_on_without_it(async_wo
     lost = False
     assert async_world.invoke(wf, None, thread_id="t") == "whole1"
     assert ran == ["whole1", "part2"]
+
+
+async def _by_wrapping(future: Any) -> None:
+    await asyncio.wrap_future(future)
+
+
+async def _by_waiting_on_a_thread(future: Any) -> None:
+    await asyncio.to_thread(futures.wait, [future])
+
+
+async def _by_looking(future: Any) -> None:
+    while not future.done():
+        await asyncio.sleep(0.001)
+
+
+async def _by_a_callback(future: Any) -> None:
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+    await ended.wait()
+
+
+WAYS = {
+    "wrapped": _by_wrapping,
+    "on a thread": _by_waiting_on_a_thread,
+    "looking": _by_looking,
+    "callback": _by_a_callback,
+}
+
+
+@pytest.mark.parametrize("wait", WAYS.values(), ids=WAYS)
+def test_a_call_that_comes_upon_another_ones_record_goes_on_however_it_is_waited_for(
+    async_world: World, wait: Callable[[Any], Awaitable[None]]
+) -> None:
+    """G2: nobody has to await it."""
+    customers = Customers(async_world, wait=wait)
+    customers.attempt({}, first="b", dies="a")
+    assert customers.attempt(None, first="a") == ["a2", "b1"]
+
+
+def test_a_branch_that_gave_up_on_a_call_keeps_its_records(async_world: World) -> None:
+    """G2: others come upon them as if it had made no such call; and that isn't run any more."""
+    numbers, ran, attempt = count(1), list[str](), 1
+
+    @async_world.task
+    async def number() -> int:
+        ran.append("number")
+        return next(numbers)
+
+    @async_world.task
+    async def key() -> str:
+        return f"key {next(numbers)}"
+
+    @async_world.task
+    async def use(name: str, key: str) -> str:
+        ran.append(f"{name}: {key}")
+        return key
+
+    async def giving_up(given_up: asyncio.Event, taken: asyncio.Event) -> str:
+        if attempt == 1:
+            await taken.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await number()
+        given_up.set()
+        if attempt == 3:
+            await taken.wait()
+        return str(await use("one", await key()))
+
+    async def owner(taken: asyncio.Event) -> None:
+        while attempt > 1 and not taken.is_set():
+            await asyncio.sleep(0.001)  # it waits for nothing of the others', as far as is seen
+        await number()
+        if attempt == 1:
+            raise ConnectionError("lost")
+
+    async def other(given_up: asyncio.Event, taken: asyncio.Event) -> str:
+        await given_up.wait()
+        if attempt == 2:
+            await asyncio.sleep(0.01)
+            raise ConnectionError("lost")
+        found = key()
+        taken.set()
+        return str(await use("other", await found))
+
+    @async_world.entrypoint
+    async def wf() -> list[str | None]:
+        given_up, taken = asyncio.Event(), asyncio.Event()
+        return await asyncio.gather(giving_up(given_up, taken), owner(taken), other(given_up, taken))
+
+    for given in ({}, None):
+        with pytest.raises(ConnectionError):
+            async_world.invoke(wf, given, thread_id="t")
+        attempt += 1
+    assert ran == ["number", "one: key 2"]
+    assert async_world.invoke(wf, None, thread_id="t") == ["key 2", None, "key 3"]
+    assert ran == ["number", "one: key 2", "other: key 3"]
 
 
 IDS = {"a": "5e2c7f0e-6f7b-4c3a-9d57-3e1f7a1f5b01", "b": "c1a9d0b4-83f2-4d0e-8a3f-0b6f2f9e7d02"}
@@ -389,6 +525,15 @@ def test_a_worker_gets_a_record_while_another_branch_only_keeps_time(async_world
     """G2: a heartbeat has nobody wait for a worker that has nothing to do."""
     before, after = taking(["x"], ["y"], lost=True), taking(["y", "x"], [], beats=True)
     assert turn_by_turn(async_world, [before, after]) == (["X", "Y"], [])
+
+
+def test_a_worker_gets_a_record_of_one_at_work_while_another_branch_only_keeps_time(
+    async_world: World,
+) -> None:
+    """G2: what that is at work on takes as long as it may."""
+    before, after = taking(["x"], ["y"], lost=True), taking(["y", "next"], ["long", "x"], beats=True)
+    found = turn_by_turn(async_world, [before, after])
+    assert found == (["LONG", "NEXT", "X", "Y"], ["long", "next"])
 
 
 def test_workers_get_each_others_records(async_world: World) -> None:

@@ -36,12 +36,22 @@ def hold(call: Call, host: Any, before: Before) -> Future[Any]:
     future: Future[Any] = host.future(None)
     future.call = call.task
     future.hold(partial(_place_in_turn, call, frame), lambda: waits_for(judged(call, frame), call, frame))
-    if frame.branches is not None and not before.in_doubt:
-        frame.branches.hold(call)
     call.future = future
     frame.unplaced.append(call)
     frame.children[future] = call
+    future.add_done_callback(lambda _: _let_go(call, frame))
+    if frame.branches is not None and not before.in_doubt:
+        frame.branches.hold(call)
+        host.others_come(frame, future)
     return future
+
+
+def _let_go(call: Call, frame: Frame) -> None:
+    """A call is held no more, be it that whoever waited for it has given it up."""
+    if frame.branches is not None:
+        frame.branches.let_go(call)
+    with suppress(ValueError):
+        frame.unplaced.remove(call)
 
 
 def _place_in_turn(call: Call, frame: Frame) -> None:

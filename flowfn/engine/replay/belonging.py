@@ -10,6 +10,7 @@ record of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,10 @@ class Branches:
     def __init__(self) -> None:
         self._come: dict[int, float] = {}
         """When the latest call was made that each has made again, as `CallInfo.born`."""
-        self._held: dict[Call, int] = {}
-        """The calls that came upon another branch's record, and are held, with their own branches."""
+        self._held: set[Call] = set()
+        """The calls that came upon another branch's record, and are held."""
+        self._holds: Counter[int] = Counter()
+        """How many of these each branch has made."""
         self.expected: set[int] = set()
         """The branches that are there, and wait for nothing that others do."""
         self.apart = False
@@ -35,7 +38,7 @@ class Branches:
     def keep(self, record: Record, branch: int) -> bool:
         """Whether the record that a branch comes upon is kept for the one that it is of."""
         info = record.info
-        if info is None or info.branch == branch or info.branch in self._held.values():
+        if info is None or info.branch == branch or self._holds[info.branch]:
             return False
         return self.come(info.branch) <= info.born
 
@@ -56,11 +59,14 @@ class Branches:
 
     def hold(self, call: Call) -> None:
         """A call of one branch came upon the record of another, and is held."""
-        self._held[call] = call.branch
+        self._held.add(call)
+        self._holds[call.branch] += 1
 
     def let_go(self, call: Call) -> None:
         """It isn't held any more."""
-        self._held.pop(call, None)
+        if call in self._held:
+            self._held.remove(call)
+            self._holds[call.branch] -= 1
 
     def claim(self, record: Record, branch: int) -> None:
         """A branch goes on with a record."""

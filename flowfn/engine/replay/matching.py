@@ -99,7 +99,9 @@ def judge(
     if record is not None and not record.claimed:
         return Same(record)
     rivals = ledger.rivals(scope, name)
-    claimant = seeker.claimant() if rivals else None
+    if not rivals:
+        return NEW
+    claimant = seeker.claimant()
 
     def fitting(records: Iterable[Record]) -> Iterator[Record]:
         return (
@@ -108,8 +110,6 @@ def judge(
             if (claimant is None or claimant.fits(each)) and not seeker.is_others(each)
         )
 
-    if not any(fitting(rivals)):
-        return NEW
     same = ledger.but_for_defaults(scope, name, digest.form, sought.occurrence, sought.defaults)
     for rival in fitting(same):
         if claimant is None or claimant.is_sure(rival, same):
