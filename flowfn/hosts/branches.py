@@ -7,8 +7,9 @@ for anything else (a timer, a socket) it is still under way.
 
 One that is held for the branch that a record is of is placed once that needn't be waited for, whether or not anybody
 waits for the call. A branch that waits for a call that runs comes no further before that has ended, which it had not in
-the attempt that left the record; nor does one that waits for what others put into a queue. One that waits for a lock or
-for other branches, or longer than there is patience, is expected to come: the record is left to it.
+the attempt that left the record; nor does one that waits for what others put into a queue, if the branch whose call is
+held has that at hand, and so may take from it. One that waits for a lock, for other branches or at another queue, or
+longer than there is patience, is expected to come: the record is left to it.
 
 A branch may stay under way for ever, such as a keep-alive loop: after `PATIENCE` seconds in which
 no branch took a step towards the tasks of the run, the call is placed all the same.
@@ -26,8 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.futures import Future
+from flowfn.hosts.at_hand import has_at_hand
 from flowfn.hosts.numbering import number_of, numbers_of
-from flowfn.hosts.standing import Task, comes_no_further, is_at_work, joins
+from flowfn.hosts.standing import Task, comes_no_further, is_at_work, joins, queues_of
 from flowfn.python.apart import run_apart
 from flowfn.python.cached_property import cached_property
 from flowfn.python.handling import chain_of
@@ -40,7 +42,7 @@ PATIENCE = 5.0
 """Seconds that a held call waits for a branch that does something else."""
 
 BRIEFLY = 0.05
-"""Seconds that it waits for one that is at work, or for a queue, though a third one does something else."""
+"""Seconds that it waits for one that is busy, though a third one does something else."""
 
 TICK = 0.001
 
@@ -154,10 +156,10 @@ class _Held:
             if before != self._before:
                 self._before, self.patience = before, PATIENCE
             if self.patience > 0 and not branches.wait:
-                if branches.is_busy(before.branch):
+                if branches.is_busy(before.branch, self.future):
                     self.patience = min(self.patience, BRIEFLY)
                 return False
-            if not branches.expect(before):
+            if not branches.expect(before, self.future):
                 break
         return True
 
@@ -194,14 +196,21 @@ class _Branches:
             found.setdefault(number_of(task, self._frame), []).append(task)
         return found
 
-    def is_busy(self, branch: int) -> bool:
-        """Whether a branch is there, and waits for a call that runs, or to be given something to do."""
+    def is_busy(self, branch: int, future: Future[Any]) -> bool:
+        """Whether a branch is there, and waits for a call that runs, or to be given what that one might have been given
+        whose call is held."""
         tasks = self._by_number.get(branch, ())
-        return bool(tasks) and all(is_at_work(task, self._frame) for task in tasks)
+        return bool(tasks) and all(self._is_busy(task, future) for task in tasks)
 
-    def expect(self, before: Before) -> bool:
-        """Say of a branch that it will come: it is there, and waits for a lock, a timer or other branches. Whether that
-        wasn't said yet.
+    def _is_busy(self, task: Task, future: Future[Any]) -> bool:
+        if is_at_work(task, self._frame):
+            return True
+        call = self._frame.children.get(future)
+        mine = () if call is None else self._by_number.get(call.branch, ())
+        return any(has_at_hand(each, queue) for queue in queues_of(task) for each in mine)
+
+    def expect(self, before: Before, future: Future[Any]) -> bool:
+        """Say of a branch that it will come: it is there, and isn't busy. Whether that wasn't said yet.
 
         One that waits for other branches to end may wait for the call that is held. What it made then it made after
         these had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
@@ -210,7 +219,7 @@ class _Branches:
         assert before.branch is not None
         tasks, expected = self._by_number.get(before.branch, ()), self._frame.branches.expected
         waits_for_it = before.in_doubt and any(map(joins, tasks))
-        if waits_for_it or any(is_at_work(task, self._frame) for task in tasks) or not tasks:
+        if waits_for_it or any(self._is_busy(task, future) for task in tasks) or not tasks:
             return False
         is_news = before.branch not in expected
         expected.add(before.branch)

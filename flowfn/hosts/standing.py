@@ -7,7 +7,7 @@ of anyio upon it. What waits in any other, for a timer or a socket, does somethi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from flowfn.python.handling import chain_of
@@ -52,20 +52,29 @@ def joins(task: Task) -> bool:
 
 def comes_no_further(task: Task, frame: Frame) -> bool:
     """Whether a task waits for what others do, or for a call of the frame's that runs."""
-    return joins(task) or is_at_work(task, frame) or _stands_in(task, _LOCKS)
+    return joins(task) or is_at_work(task, frame) or _stands_in(task, _LOCKS) or _stands_in(task, _QUEUES)
 
 
 def is_at_work(task: Task, frame: Frame) -> bool:
-    """Whether a task waits for a call of the frame's that runs, or to be given something to do."""
-    calls = (code for code in chain_of(task.get_coro()) if _place_of(code) in _CALLS)
-    return _stands_in(task, _QUEUES) or any(
-        code.cr_frame.f_locals["future"] in frame.children for code in calls
-    )
+    """Whether a task waits for a call of the frame's that runs."""
+    return any(code.cr_frame.f_locals["future"] in frame.children for code in _standing(task, _CALLS))
+
+
+def queues_of(task: Task) -> Iterator[Any]:
+    """The queues at which a task waits. Of a stream of anyio's, what all have in common that receive from it."""
+    for code in _standing(task, _QUEUES):
+        queue = code.cr_frame.f_locals["self"]
+        yield getattr(queue, "_state", queue)
 
 
 def _stands_in(task: Task, places: Container[Any]) -> bool:
     """Whether a task waits in one of these coroutines."""
-    return any(_place_of(code) in places for code in chain_of(task.get_coro()))
+    return next(_standing(task, places), None) is not None
+
+
+def _standing(task: Task, places: Container[Any]) -> Iterator[Any]:
+    """Those of these coroutines in which a task waits."""
+    return (code for code in chain_of(task.get_coro()) if _place_of(code) in places)
 
 
 def _place_of(code: Any) -> tuple[str, str] | None:

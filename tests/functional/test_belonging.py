@@ -113,7 +113,8 @@ def test_a_thread_takes_no_call_of_another_branch(async_world: World) -> None:
         if name != first == "b":
             raise ConnectionError("lost")
         found = number()
-        turn.set()
+        if first == "a":
+            turn.set()
         made = account(name, found.result()).result()
         turn.set()
         return made
@@ -246,10 +247,12 @@ def test_a_branch_that_gave_up_on_a_call_keeps_its_records(async_world: World) -
         given_up.set()
         if attempt == 3:
             await taken.wait()
-        return str(await use("one", await key()))
+        used = str(await use("one", await key()))
+        taken.set()
+        return used
 
     async def owner(taken: asyncio.Event) -> None:
-        while attempt > 1 and not taken.is_set():
+        while attempt > 1 and (attempt == 2 or not taken.is_set()):
             await asyncio.sleep(0.001)  # it waits for nothing of the others', as far as is seen
         await number()
         if attempt == 1:
@@ -258,7 +261,7 @@ def test_a_branch_that_gave_up_on_a_call_keeps_its_records(async_world: World) -
     async def other(given_up: asyncio.Event, taken: asyncio.Event) -> str:
         await given_up.wait()
         if attempt == 2:
-            await asyncio.sleep(0.01)
+            await taken.wait()
             raise ConnectionError("lost")
         found = key()
         taken.set()
@@ -482,16 +485,16 @@ def taking(
             for item in share:
                 queue.put_nowait(item)
 
-        async def worker(queue: Any) -> None:
+        async def worker(share: int) -> None:  # it might take of all, so that they are as one queue
             while True:
-                found.append(await workers.process(await queue.get()))
-                queue.task_done()
+                found.append(await workers.process(await queues[share].get()))
+                queues[share].task_done()
 
         async def beat() -> None:
             while True:
                 await asyncio.sleep(0.01)
 
-        started = [asyncio.create_task(worker(queue)) for queue in queues]
+        started = [asyncio.create_task(worker(share)) for share in range(len(queues))]
         if beats:
             started.append(asyncio.create_task(beat()))
         for queue in queues:
@@ -513,6 +516,49 @@ def test_a_worker_gets_the_record_of_one_that_waits_for_items(
     before = taking(["x"], ["y"], lost=True, kind=kind)
     found = turn_by_turn(async_world, [before, taking(["y", "x", "more"], [], kind=kind)])
     assert found == (["MORE", "X", "Y"], ["more"])
+
+
+def test_a_branch_gets_no_record_of_one_that_waits_at_a_queue_of_its_own(async_world: World) -> None:
+    """G2: what that will be given is for none of the others."""
+    numbers, ran, first = count(1), list[str](), "b"
+
+    @async_world.task
+    async def number() -> int:
+        return next(numbers)
+
+    @async_world.task
+    async def account(name: str, number: int) -> str:
+        ran.append(f"{name}{number}")
+        return ran[-1]
+
+    async def customer(name: str, turn: asyncio.Event) -> str:
+        queue: asyncio.Queue[str] = asyncio.Queue()
+
+        async def feed() -> None:
+            if name != first:
+                await turn.wait()
+            if name != first == "b":
+                raise ConnectionError("lost")
+            queue.put_nowait("go")
+
+        async def use() -> str:
+            await queue.get()
+            made = str(await account(name, await number()))
+            turn.set()
+            return made
+
+        return (await asyncio.gather(feed(), use()))[1]
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        turn = asyncio.Event()
+        return await asyncio.gather(*(customer(name, turn) for name in ("a", "b")))
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    first = "a"
+    assert async_world.invoke(wf, None, thread_id="t") == ["a2", "b1"]
+    assert ran == ["b1", "a2"]
 
 
 def test_a_worker_gets_the_record_of_one_that_is_at_work(async_world: World) -> None:
