@@ -229,7 +229,7 @@ class Thread(Generic[P, R]):
         from flowfn.history.copying import copy_to
         from flowfn.hosts.ids import new_id
 
-        fork = Thread(self.workflow, new_id() if thread_id is None else thread_id)
+        fork = self.workflow.thread(new_id() if thread_id is None else thread_id)
         copy_to(self._saver, RunConfig(self.id, checkpoint_id), fork.id, before)
         return fork
 
@@ -251,3 +251,14 @@ class Thread(Generic[P, R]):
     @property
     def _saver(self) -> Saver:
         return self.workflow._saver()
+
+
+class AwaitedThread(Thread[P, R]):
+    """One of an async workflow. Its direct calls are coroutine functions: a framework that hasn't found one runs what
+    it is given on a thread, and awaits nothing."""
+
+    async def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Any:  # type: ignore[override]  # R is awaitable
+        return await self.workflow._call_on(self.id, args, kwargs)
+
+    async def once(self, /, *args: P.args, **kwargs: P.kwargs) -> Any:  # type: ignore[override]
+        return await self.workflow._call_on(self.id, args, kwargs, once=True)

@@ -44,6 +44,11 @@ class Workflow(Stateful, Generic[P, R]):
         """A direct call on a thread."""
         raise TypeError(f"a graph isn't called like a function: write thread({thread!r}).invoke(input)")
 
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether a direct call is a coroutine."""
+        return False
+
     def _needed(self) -> tuple[str, ...]:
         """The modules that calls load, which an event loop needn't wait for."""
         return ENGINE
@@ -442,9 +447,9 @@ class Workflow(Stateful, Generic[P, R]):
 
     def thread(self, thread_id: str) -> Thread[P, R]:
         """A handle on one thread of this workflow."""
-        from flowfn.thread import Thread
+        from flowfn.thread import AwaitedThread, Thread
 
-        return Thread(self, thread_id)
+        return (AwaitedThread if self._is_awaited else Thread)(self, thread_id)
 
     def threads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
         """The threads whose last run is of this workflow, those of the latest runs first.

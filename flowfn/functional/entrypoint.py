@@ -79,6 +79,10 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     def _self_setup(self) -> Setup:
         return self._self_calls.setup
 
+    @property
+    def _is_awaited(self) -> bool:
+        return self._self_definition.is_async
+
     def _needed(self) -> tuple[str, ...]:
         return _NEEDED
 

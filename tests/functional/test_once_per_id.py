@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from starlette.background import BackgroundTask
 
 from flowfn import Interrupted, InvalidInput, NoCheckpointer, entrypoint, interrupt, task
 
@@ -127,6 +129,27 @@ def test_what_keeps_no_past_cannot_run_once() -> None:
     with pytest.raises(NoCheckpointer, match=r"runs anew whenever it is called.*checkpointer='runs.db'"):
         wf.thread("order-1").once(1)
     assert ran == []
+
+
+@pytest.mark.parametrize("call", [lambda thread: thread, lambda thread: thread.once], ids=["thread", "once"])
+def test_frameworks_see_that_it_is_to_be_awaited(world: World, call: Any) -> None:
+    """Such as a web framework's background tasks: those of an async workflow are coroutine functions, as it is."""
+    wf = doubling(world)
+    called = call(wf.thread("order-1"))
+    assert world.is_async == any(inspect.iscoroutinefunction(each) for each in (called, called.__call__))
+
+
+async def test_a_background_task_of_a_web_framework_is_awaited(tmp_path: Any) -> None:
+    """G1: what was begun beside a request runs."""
+    ran = []
+
+    @entrypoint(checkpointer=str(tmp_path / "runs.db"))
+    async def wf(x: int) -> None:
+        ran.append(x)
+
+    await BackgroundTask(wf.thread("order-1").once, 1)()
+    await BackgroundTask(wf.thread("order-2"), 2)()
+    assert ran == [1, 2]
 
 
 async def test_nor_can_an_async_one_that_keeps_none() -> None:
