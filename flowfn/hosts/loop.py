@@ -123,10 +123,7 @@ class LoopHost:
         """Run the job in a task of its own, unless somebody has taken it."""
         job = future.take()
         if job is not None:
-            context, future.context = (
-                future.context,
-                None,
-            )  # the task's own, even while an eager one is being made
+            context, future.context = future.context, None  # the task's own, even while an eager one is made
             task = self.loop.create_task(_settle(future, job), context=context)
             self._tasks[future] = task
             task.add_done_callback(lambda _: self._ended(future))
