@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from flowfn.context import current_frame, meet, site_of
 from flowfn.engine.drive import drive
@@ -355,16 +355,6 @@ class Future(UnlockedFuture[R], Generic[R]):
         """The same for `async for`."""
         for item in _items(await self):
             yield item
-
-    if not TYPE_CHECKING:  # a type checker would take it to say that there is every name
-
-        def __getattr__(self, name: str) -> Any:
-            """No name that isn't there: it may be one of the task's value."""
-            raise AttributeError(
-                f"a task's future has no attribute {name!r}: if its value has, write .result() or await first",
-                name=name,
-                obj=self,
-            )
 
 
 def _cancelled() -> BaseException:

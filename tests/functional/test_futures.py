@@ -92,25 +92,6 @@ def test_so_is_one_that_is_compared_with_a_value(world: World, caplog: pytest.Lo
     assert message.endswith("Write .result() or await")
 
 
-def test_a_name_of_the_value_says_how_to_come_by_it(world: World) -> None:
-    """`name(1).upper()` is a forgotten `.result()`; who asks whether there is such a name gets no error."""
-
-    @world.task
-    async def name(x: int) -> str:
-        return "ada"
-
-    @world.entrypoint
-    async def wf() -> list[Any]:
-        future = name(1)
-        with pytest.raises(
-            AttributeError, match=r"'upper': if its value has, write \.result\(\) or await first"
-        ):
-            future.upper()  # type: ignore[attr-defined]
-        return [hasattr(future, "upper"), getattr(future, "upper", None), await world.value(future)]
-
-    assert world.invoke(wf) == [False, None, "ada"]
-
-
 def test_our_futures_serve_asyncio(async_world: World) -> None:
     """Futures go into `asyncio.gather`, `asyncio.wait_for` and task groups as any awaitable does."""
     import asyncio
