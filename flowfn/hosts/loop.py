@@ -1,7 +1,7 @@
 """The asyncio host: async attempts are coroutines of the running loop, sync ones run on threads.
 
-An awaited task runs in the task that awaits it; one that was called and not awaited becomes an
-asyncio task of its own at the loop's next turn.
+An awaited task runs in the task that awaits it, in the context of its call; one that was called and not awaited
+becomes an asyncio task of its own at the loop's next turn.
 """
 
 from __future__ import annotations
