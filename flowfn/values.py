@@ -160,6 +160,8 @@ class Checkpoint:
     call: str | None = None
     due: Any = field(default=None, init=False, repr=False, compare=False)
     """A program, and what of it is due here, once `pregel.plan` has found out."""
+    peeked: Any = field(default=None, init=False, repr=False, compare=False)
+    """A task that has looked at what its writes come to on top of it, and what they were merged into."""
 
     @property
     def latest(self) -> int:

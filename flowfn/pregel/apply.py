@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, NamedTuple, Protocol
 
 from flowfn.pregel import ways
@@ -164,13 +164,36 @@ def peek(
 ) -> View:
     """The values as a task sees them after its own writes and before everybody else's: as if it ran alone.
 
-    What lasts for one superstep is gone, but for what the task wrote itself. `name` and `path` are the task's.
+    What lasts for one superstep is gone, but for what the task wrote itself. `name` and `path` are the task's. What
+    its superstep then comes to isn't merged again; who looks is shown a copy, and may change it.
     """
     changed = apply(program, checkpoint, [Batch(name, writes, path, _ASIDE)]).cells
-    cells = {**checkpoint.values, **changed}
-    for name in [name for name, cell in changed.items() if cell is MISSING]:
-        del cells[name]
+    merged = {
+        channel: ([value for key, value in writes if key == channel], cell)
+        for channel, cell in changed.items()
+        if channel not in program.replaced and type(cell) in _COPIED
+    }
+    checkpoint.peeked = program, (name, path), merged
+    cells = {**checkpoint.values, **changed, **{key: cell.copy() for key, (_, cell) in merged.items()}}
+    for channel in [channel for channel, cell in changed.items() if cell is MISSING]:
+        del cells[channel]
     return View(program.channels, cells, managed, program.direct)
+
+
+_COPIED = frozenset({list, dict, set})
+
+_Merged = Mapping[str, tuple[Sequence[Any], Any]]
+"""By channel: writes, and the cell that they were merged into."""
+
+_NOTHING: _Merged = {}
+
+_NOT_MERGED: tuple[Sequence[Any], Any] = (), None
+
+
+def _peeked(program: Program, peeked: Any, tasks: Sequence[Written]) -> _Merged:
+    """What a superstep's only task has looked at."""
+    of, who, merged = peeked
+    return merged if of is program and [(task.name, task.path) for task in tasks] == [who] else _NOTHING
 
 
 def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
@@ -263,6 +286,8 @@ class _Superstep:
             return
         replaced, cells = self.program.replaced, self.cells
         placed = self.program.placed if self.before.id else ()
+        peeked = self.before.peeked
+        merged = _NOTHING if peeked is None else _peeked(self.program, peeked, tasks)
         for name, writes in self._grouped(tasks).items():
             if name in replaced and len(writes) == 1:  # as almost always
                 (cells[name],) = writes
@@ -270,6 +295,10 @@ class _Superstep:
                     self.updated.add(name)
                 continue
             channel = self.channels[name]
+            known, cell = merged.get(name, _NOT_MERGED)
+            if len(known) == len(writes) and all(map(is_, known, writes)):
+                self._put_and_note(name, channel, cell)
+                continue
             if name in placed:
                 channel = channel.at(f"{self.before.id}:{name}", _writers(tasks, name))
             self._put_and_note(name, channel, channel.update(name, self._cell(name), writes))

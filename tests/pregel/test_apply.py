@@ -246,6 +246,63 @@ def test_a_task_that_peeks_sees_what_the_next_one_would(writes: list[Write]):
     assert dict(peek(p, before, writes)) == dict(view(p, after))
 
 
+def test_what_a_task_has_peeked_at_is_merged_once():
+    """However often it looks; and what it writes elsewhere afterwards, as its branches do, changes nothing of that."""
+    merged = []
+
+    def add(value: list[int], write: list[int]) -> list[int]:
+        merged.append(write)
+        return value + write
+
+    p = program([node("a", ["go"])], X | {"x": Reducer(add, list)})
+    before = checkpoint(p, go=1)
+    (task,) = plan(p, before)
+    task.writes = [Write("x", [1]), Write("x", [2])]
+    for _ in range(2):
+        peek(p, before, task.writes, {}, task.name, task.path)
+    task.writes += [Write("go", 2)]
+    assert (apply(p, before, [task]).cells, merged) == ({"x": [1, 2], "go": 2}, [[1], [2]])
+
+
+@pytest.mark.parametrize("change", ["other", "more", "writer", "beside"])
+def test_what_a_task_has_peeked_at_is_its_own_writes_alone(change):
+    """Others, more, another task's or those of one beside it are merged anew."""
+    p = program([node("a", ["go"]), node("b", ["go"])], X)
+    before = checkpoint(p, go=1, x=[0])
+    a, b = plan(p, before)
+    a.writes, b.writes = [Write("x", [1])], []
+    peek(p, before, a.writes, {}, a.name, a.path)
+    expected = {"other": [0, 3], "more": [0, 1, 3], "writer": [0, 1, 3], "beside": [0, 1, 3]}
+    if change == "other":
+        a.writes = [Write("x", [3])]
+    elif change == "more":
+        a.writes.append(Write("x", [3]))
+    else:
+        b.writes = [Write("x", [3])] if change == "beside" else [*a.writes, Write("x", [3])]
+    tasks = {"writer": [b], "beside": [a, b]}.get(change, [a])
+    assert apply(p, before, tasks).cells["x"] == expected[change]
+
+
+@pytest.mark.parametrize(
+    ("merge", "typ", "write", "change"),
+    [
+        (operator.add, list, [1], lambda value: value.append("seen")),
+        (operator.or_, dict, {"k": 1}, lambda value: value.update(seen=True)),
+        (operator.or_, set, {1}, lambda value: value.add("seen")),
+    ],
+    ids=["list", "dict", "set"],
+)
+def test_what_a_router_does_to_its_state_stays_with_it(merge, typ, write, change):
+    """It may change what it is shown, which is merged for it alone."""
+    p = program([node("a", ["go"])], X | {"x": Reducer(merge, typ)})
+    before = checkpoint(p, go=1)
+    (task,) = plan(p, before)
+    task.writes = [Write("x", write)]
+    for _ in range(2):
+        change(peek(p, before, task.writes, {}, task.name, task.path)["x"])
+    assert apply(p, before, [task]).cells["x"] == write
+
+
 @pytest.mark.parametrize(
     ("names", "expected"), [(("b",), ["b"]), ("*", ["a", "b"]), ((), []), (("nope",), [])]
 )
