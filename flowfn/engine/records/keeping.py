@@ -6,7 +6,6 @@ Rule: a task's rows are committed together, so that a task has either finished o
 from __future__ import annotations
 
 from functools import partial
-from itertools import count, repeat
 from typing import TYPE_CHECKING
 
 from flowfn.engine.records.record import Timing, one_row
@@ -41,18 +40,14 @@ def write_rows(serde: Serializer, call: Call, now: float, encoded: Encoded | Non
     if not writes:
         rows = [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
     else:
-        channels, values = zip(*writes, strict=True)
-        data: list[bytes] = []
-        try:
-            for value in values:
-                data.append(serde.dumps(value))
-        except SerializationError as error:
-            at = len(data)
-            owner = f"the value of {channels[at]!r} that node {call.definition.name!r} wrote"
-            raise unstorable(error, values[at], owner) from None
-        if encoded is not None:
-            encoded.update(zip(map(id, values), data, strict=True))
-        rows = [*map(_row, zip(repeat(call.task), count(), channels, data, repeat(call.path), strict=False))]
+        rows, task, path, encoded = [], call.task, call.path, {} if encoded is None else encoded
+        for nth, (channel, value) in enumerate(writes):
+            try:
+                data = encoded[id(value)] = serde.dumps(value)
+            except SerializationError as error:
+                owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
+                raise unstorable(error, value, owner) from None
+            rows.append(_row((task, nth, channel, data, path)))
     return rows + _node_timing_rows(serde, call, now)
 
 

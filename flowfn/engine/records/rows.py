@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import reprlib
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from flowfn.described import RECORD, Body, body_of, metadata_of, numbered, to_body, to_metadata
@@ -95,16 +94,14 @@ def _stored(
     serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
 ) -> dict[str, Versioned]:
     """The values of channels, as bytes; what two of them hold is encoded once."""
-    cells, storing = checkpoint.values, program.storing
-    held = [*map(cells.get, changed, repeat(MISSING))]
-    data = [*map(encoded.get, map(id, held))]
-    if storing or None in data:
-        for nth, (name, cell) in enumerate(zip(changed, held, strict=True)):
-            if cell is not MISSING and (data[nth] is None or name in storing):
-                data[nth] = _bytes(serde, name, cell, program, encoded)
-    return dict(
-        zip(changed, map(_versioned, zip(changed.values(), data, repeat(()), strict=False)), strict=True)
-    )
+    cells, storing, found = checkpoint.values, program.storing, {}
+    for name, version in changed.items():
+        cell = cells.get(name, MISSING)
+        data = None if name in storing else encoded.get(id(cell))
+        if data is None and cell is not MISSING:
+            data = _bytes(serde, name, cell, program, encoded)
+        found[name] = _versioned((version, data, ()))
+    return found
 
 
 def _bytes(serde: Serializer, name: str, cell: Any, program: Program, encoded: Encoded) -> bytes | None:
