@@ -387,7 +387,7 @@ def chain(size: int) -> Any:
     return builder
 
 
-NESTED = {"none": Cost(570, 0), "memory": Cost(920, 0), "sqlite": Cost(1040, 24)}
+NESTED = {"none": Cost(455, 0), "memory": Cost(850, 0), "sqlite": Cost(970, 24)}
 """Three commits of its own, and one with its call's record; nothing is looked for where nothing can be."""
 
 

@@ -132,8 +132,8 @@ class Program:
     `lone` says that a result is the value of the only output channel, not a mapping; `opaque` that its only node is
     the program itself, so that people are shown what that calls and not it, and that what it wrote is recorded as the
     values that it led to, once; `shares_context` that its code is the caller's own, who sees what it sets in context
-    variables. `passes_on` says that no code of the author's runs in the first superstep, so that a caller's input may
-    be committed with what it is passed on to.
+    variables. `passes_on` says that no code of the author's runs in the first superstep, which has one task: so a
+    caller's input may be committed with what it is passed on to, and isn't seen by itself where nobody watches.
     `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
     Raises `ValueError` where a name is reserved or unknown.
     """

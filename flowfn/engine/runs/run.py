@@ -22,7 +22,7 @@ from flowfn.events import Event, TaskReused
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
-from flowfn.pregel.program import Program, Steps
+from flowfn.pregel.program import PULL, Program, Steps
 from flowfn.pregel.view import view
 from flowfn.values import MISSING, Checkpoint, Source, Write
 
@@ -272,6 +272,8 @@ class Run:
         Where no code runs before the next one, and nobody watches, it goes with that. What a command writes into a
         state that is there leads to any node, whose code runs at once.
         """
+        if self.journal is None and self.post is None and self._passed_on(writes):
+            return
         before = self.checkpoint
         forget_ways(before, self.program)
         changes = begin(self.program, before, writes, self.ledger.left_at)
@@ -285,6 +287,35 @@ class Run:
         self.stamp(after, "input")
         self.hold([self.row(after)])
         self.stand_at(after)
+
+    def _passed_on(self, writes: Sequence[Write]) -> bool:
+        """Stand where the first superstep leads, of a run that keeps nothing and that nobody watches: whatever comes
+        before a node's own code can't be seen.
+
+        False where that superstep has code of the author's or a breakpoint, or fails: then it is run, and says why.
+        """
+        program, before = self.program, Checkpoint("")
+        channels = tuple(channel for channel, _ in writes)
+        if not program.passes_on or channels != program.input_channels:
+            return False
+        if self.interrupt_before or self.interrupt_after:
+            return False
+        (node,) = [program.nodes[name] for name in program.subscribers[channels[0]]]
+        definition: Definition = node.run  # type: ignore[assignment]
+        args, kwargs = node.spread(writes[0].value)
+        self.stamp(before, "input")
+        try:
+            passed = node.output(definition.function(*args, **kwargs))
+            changes = apply(program, before, [Batch(node.name, passed, (PULL, node.name), node.triggers)])
+        except Exception:
+            return False
+        self.stand_at(before)
+        after = advance(before, changes)
+        if changes.ignored or program.sends in (changes.updated or ()):
+            log_dropped(program, changes, after)
+        self.stamp(after, "loop")
+        self.stand_at(after)
+        return True
 
     @property
     def may_hold(self) -> bool:
