@@ -19,23 +19,36 @@ _OF_SQLALCHEMY = "_sa_instance_state"
 def model_encoder(cls: Any) -> Encoder:
     """How instances of one pydantic model are packed: by its state."""
     name = reference(cls)
-    known = tuple(cls.__pydantic_fields__)
+    known, hides = tuple(cls.__pydantic_fields__), bool(cls.__private_attributes__)
     declared = {*known, *cls.__private_attributes__}
 
     def encode(value: Any) -> list[Any]:
-        state = stored = value.__dict__
-        if tuple(state) != known:
-            stored = {field: state[field] for field in known if field in state}
-            if _OF_SQLALCHEMY in state:
-                raise Refused("it is a row of SQLAlchemy's. Store its model_dump(), or its key")
-        private = value.__pydantic_private__
-        private = private and {key: item for key, item in private.items() if not _undefined(item)}
-        fields_set, extra = sorted(value.__pydantic_fields_set__), value.__pydantic_extra__
-        if unset := declared.difference(stored, private or ()):
-            return [_PYDANTIC, name, stored, fields_set, extra, private, sorted(unset)]
-        return [_PYDANTIC, name, stored, fields_set, extra, private]
+        stored, private, unset = value.__dict__, value.__pydantic_private__, None
+        if hides or private or tuple(stored) != known:  # as of no chat message
+            stored, private = _known(stored, known), private and _defined(private)
+            unset = declared.difference(stored, private or ())
+        said = [
+            _PYDANTIC,
+            name,
+            stored,
+            sorted(value.__pydantic_fields_set__),
+            value.__pydantic_extra__,
+            private,
+        ]
+        return [*said, sorted(unset)] if unset else said
 
     return encode
+
+
+def _known(state: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    """The fields among what a model has in its dict, in their order."""
+    if _OF_SQLALCHEMY in state:
+        raise Refused("it is a row of SQLAlchemy's. Store its model_dump(), or its key")
+    return {field: state[field] for field in fields if field in state}
+
+
+def _defined(private: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in private.items() if not _undefined(item)}
 
 
 def _undefined(value: Any) -> bool:
