@@ -395,7 +395,10 @@ class Journal:
         if self._opening is not None:
             (begin, opened), self._opening = self._opening, None
             status = status or opened
-        return Commit(self.thread, self.lease, self._thinned(items), begin, status, release, written)
+        thinned = self._thinned(items)
+        if release:
+            self._thinning.remember()
+        return Commit(self.thread, self.lease, thinned, begin, status, release, written)
 
     def _failed(self, error: BaseException) -> None:
         self._thinning.forget()

@@ -4,8 +4,9 @@ Rule: storage grows with what changed, not with what exists (G6), and reading st
 as a delta to the one that its parent checkpoint has, until the parts that it is read from would cost more than
 three times what the whole does. What is compared is what is stored, so a value that was changed in place is no trap.
 
-A process remembers the values that it last put together, so that the next run of a thread doesn't put them together
-again. They are told by all that they are made of, and never by a name: whoever else wrote, nothing stale is found.
+A process remembers the values that a run has put together or ends on, so that the next one of the thread doesn't put
+them together again. They are told by all that they are made of, and never by a name: whoever else wrote, nothing stale
+is found.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ class Thinning:
                 made[shared] = made.get(shared) or _put_together(value, deltas, known.get(name))
                 stored[name] = made[shared]
         self._know(row, {name: one for name, one in stored.items() if len(one.data) >= _SMALL})
+        self._remember(row.namespace)
         values = {
             name: Versioned(held.version, stored[name].data if name in stored else None)
             for name, held in row.values.items()
@@ -109,15 +111,23 @@ class Thinning:
         """It isn't known what is stored: what comes next is stored whole."""
         self._places.clear()
 
+    def remember(self) -> None:
+        """The run ends: the next one begins with what is stored now."""
+        for namespace in [*self._places]:
+            self._remember(namespace)
+
     def _know(self, row: CheckpointRow, values: dict[str, _Stored]) -> None:
-        if not values:
+        if values:
+            self._places[row.namespace] = _Place(row.id, values)
+        else:
             self._places.pop(row.namespace, None)
-            return
-        self._places[row.namespace] = _Place(row.id, values)
-        made = {name: stored for name, stored in values.items() if stored.parts[1]}
+
+    def _remember(self, namespace: str) -> None:
+        place = self._places.get(namespace)
+        made = {} if place is None else {name: one for name, one in place.values.items() if one.parts[1]}
         if made:
             size = 2 * sum([len(stored.data) for stored in made.values()])
-            _RECENT.keep((self._thread, row.namespace), made, size)
+            _RECENT.keep((self._thread, namespace), made, size)
 
     def _values_of(self, namespace: str, checkpoint: str | None) -> dict[str, _Stored]:
         """The known values of a checkpoint; none if it isn't the last of its namespace."""
