@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _PASSED = "During task with name "
 _LEFT_OUT = "[the tasks between these are left out]"
+_NONE: dict[str, Any] = {}
 _NOTES = 16
 """Of the notes that say which tasks an error passed, so many at each end are kept: each records all that are on it, and
 of tasks that call each other deeply that would be all of them each time."""
@@ -277,13 +278,28 @@ class NodeCall(Call):
 
     __slots__ = ("closed", "node", "node_task", "path", "rides", "triggers", "value", "writes")
 
-    leaves = False
+    # What tells a call that code makes from others, as it is of every node's, which its place tells from others.
+    parent = digest = behind = note = doubt = _info = None
+    site = ""
+    arguments = _NONE
+    occurrence = branch = born = nth = number = 0
+    position = -1
+    waited = edited = leaves = False
 
     def __init__(
         self, run: Run, definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], task: Task
     ) -> None:
-        path = task.path if run.was_named is None else (PULL, run.was_named)
-        super().__init__(run, None, definition, args, kwargs, node_scope(path))
+        self.run = run
+        self.definition = definition
+        self.args = args
+        self.kwargs = kwargs
+        self.task = node_scope(task.path if run.was_named is None else (PULL, run.was_named))
+        self.checkpoint = run.checkpoint.id
+        self._id = self.future = None
+        self.given_up = self.from_cache = False
+        self.cached_as = ""
+        self.questions = []
+        self.started, self.attempts = 0.0, 0
         self.node: Node = task.node
         self.node_task: Task = task
         self.path = node_path(task.path)
