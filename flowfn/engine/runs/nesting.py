@@ -12,8 +12,9 @@ Where its caller names a thread or a namespace, its own says so: what is remembe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.hosts import Hosts
@@ -43,6 +44,7 @@ again where LangChain's runnables call it."""
 
 if TYPE_CHECKING:
     from flowfn.config import Elsewhere, RunConfig
+    from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.frame import Frame
     from flowfn.engine.records.journal import Journal
     from flowfn.ports import Loaded
@@ -68,22 +70,23 @@ def nested(
     Raises:
         NestedTooDeep: the name of its place is too long to be kept, or it is the thousandth.
     """
-    run, namespace = frame.run, _namespace(frame, remembers, elsewhere)
-    journal = run.journal if recorded else None
-    if run.depth >= DEEPEST or (journal is not None and len(namespace.encode()) > LONGEST):
+    run = frame.run
+    if run.depth >= DEEPEST:
         raise NestedTooDeep(_too_deep(program, run.depth))
     inside = Run(
         program,
         hosts if hosts.loop is not None or hosts is run.hosts else replace(run.hosts, own=hosts.own),
-        journal,
+        run.journal if recorded else None,
         run.config if config is None else config,
         settings.within(run.settings),
         run.serde,
         parent=run,
         frame=frame,
-        namespace=namespace,
+        place=_place(frame, remembers, elsewhere),
         remembers=remembers,
     )
+    if inside.journal is not None and len(inside.namespace.encode()) > LONGEST:
+        raise NestedTooDeep(_too_deep(program, run.depth))
     if inside.slots is None and inside.config.max_concurrency is not None:
         inside.slots = Places(inside.config.max_concurrency)
     return inside
@@ -98,20 +101,31 @@ def _too_deep(program: Program, depth: int) -> str:
     )
 
 
-def _namespace(frame: Frame, remembers: bool, elsewhere: Elsewhere | None) -> str:
-    run, call, kind = frame.run, frame.call, "remembering" if remembers else "anew"
-    shown = call.shown
-    counts_in_node = shown is not call and (remembers or call.definition.alone)
-    here = nested_namespace(
-        run.namespace, shown.definition.name, shown.id if counts_in_node else call.id, kind
-    )
-    if elsewhere is not None:
-        here = namespace_elsewhere(here, elsewhere)
-        return _numbered(here, frame.next_nested(here))
-    number = frame.next_nested()
-    if not counts_in_node:
+def _place(frame: Frame, remembers: bool, elsewhere: Elsewhere | None) -> Callable[[], str]:
+    """What says the namespace of a run, whose number among those of its call is taken at once."""
+    if elsewhere is None:
+        return partial(_namespace, frame, remembers, frame.next_nested())
+    here = namespace_elsewhere(_own(frame, remembers), elsewhere)
+    return partial(_numbered, here, frame.next_nested(here))
+
+
+def _namespace(frame: Frame, remembers: bool, number: int) -> str:
+    call, here = frame.call, _own(frame, remembers)
+    if not _counts_in_node(call, remembers):
         return _numbered(here, number)
     return _numbered(f"{here}|{call.number}", number) if number else _numbered(here, call.number)
+
+
+def _own(frame: Frame, remembers: bool) -> str:
+    """The namespace of the first run in a call."""
+    call, shown, kind = frame.call, frame.call.shown, "remembering" if remembers else "anew"
+    id = shown.id if _counts_in_node(call, remembers) else call.id
+    return nested_namespace(frame.run.namespace, shown.definition.name, id, kind)
+
+
+def _counts_in_node(call: Call, remembers: bool) -> bool:
+    """Whether a call counts as one of the runs that the node nests which it is a part of."""
+    return call.shown is not call and (remembers or call.definition.alone)
 
 
 def _numbered(namespace: str, number: int) -> str:
@@ -148,7 +162,8 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
             await run.take_input(commanded, commanded=True)
         else:
             await run.take_input(writes)
-        run.root.gone_on.add(run.namespace)
+        if run.journal is not None:
+            run.root.gone_on.add(run.namespace)
         return await _go_on(run)
     run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
     tell_where_it_stands(run)

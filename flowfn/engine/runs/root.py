@@ -147,11 +147,10 @@ class Root:
 
     def forget_questions(self, thread: str, namespace: str, checkpoint: str | None) -> None:
         """A run has left the checkpoint at which these were asked in it; None, where the namespace is its own."""
-        if self.waiting or self.pending:
-            self.waiting = [q for q in self.waiting if not q.was_asked_at(thread, namespace, checkpoint)]
-            for left in [q for q in self.pending if q.was_asked_at(thread, namespace, checkpoint)]:
-                self.pending.remove(left)
-                self.unlisted.pop(id(left), None)
+        self.waiting = [q for q in self.waiting if not q.was_asked_at(thread, namespace, checkpoint)]
+        for left in [q for q in self.pending if q.was_asked_at(thread, namespace, checkpoint)]:
+            self.pending.remove(left)
+            self.unlisted.pop(id(left), None)
 
     def counted_report(self) -> Report:
         """The report as it stands."""

@@ -24,6 +24,7 @@ from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.program import PULL, Program, Steps
 from flowfn.pregel.view import view
+from flowfn.python.cached_property import cached_property
 from flowfn.values import MISSING, Checkpoint, Source, Write
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Run:
         *,
         parent: Run | None = None,
         frame: Frame | None = None,
-        namespace: str = "",
+        place: Callable[[], str] = str,
         remembers: bool = False,
     ) -> None:
         self.program = program
@@ -105,7 +106,7 @@ class Run:
         self.parent = parent
         self.frame = frame
         """The attempt that a nested run is part of."""
-        self.namespace = namespace
+        self._place = place
         self.remembers = remembers
         """Whether, nested, it goes on from where its program was when it last ran on the thread."""
         self.call: str | None = frame.call.id if remembers and frame is not None else None
@@ -134,6 +135,11 @@ class Run:
         return root
 
     spawn = staticmethod(spawn)
+
+    @cached_property
+    def namespace(self) -> str:
+        """Where it stands on its thread: who keeps nothing, and isn't watched, is hardly ever asked."""
+        return self._place()
 
     # -- what attempts ask of their run ---------------------------------------------------------
 
@@ -187,7 +193,7 @@ class Run:
             return
         if not self.ledger.is_empty:
             self.ledger = Ledger()
-        if left.call in (None, self.call):
+        if (self.root.waiting or self.root.pending) and left.call in (None, self.call):
             self.root.forget_questions(self.thread, self.namespace, left.id if self.remembers else None)
 
     async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
