@@ -87,9 +87,12 @@ def to_metadata(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def metadata_of(row: CheckpointRow, serde: Deserializer) -> dict[str, Any]:
-    """The metadata of a checkpoint, with what its row says."""
+    """The metadata of a checkpoint, with what its row says; in LangGraph's order, as who prints them sees it."""
     said = serde.loads(row.metadata) if row.metadata else {"parents": {}}
-    return {**said, "source": row.source, "step": row.step}
+    own = {"source": row.source, "step": row.step}
+    if "parents" in said:
+        own["parents"] = said["parents"]
+    return {**own, **said, **own}
 
 
 def numbered(versions: Mapping[str, Any]) -> dict[str, int]:

@@ -193,7 +193,7 @@ class PregelTask(NamedTuple):
     """One task of a `StateSnapshot`. The shape is LangGraph's; `calls` is flowfn's.
 
     `calls` lists the recorded calls made under it in the order in which they were recorded, each with `name`,
-    `arguments`, `status`, `result`, `site` and `calls`.
+    `arguments`, `status`, `result`, `site` and `calls`. They may be many, and aren't in its text.
     """
 
     id: str
@@ -204,6 +204,12 @@ class PregelTask(NamedTuple):
     state: Any = None
     result: Any = None
     calls: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name}={value!r}" for name, value in zip(self._fields[:-1], self[:-1], strict=True)
+        )
+        return f"PregelTask({shown})"
 
 
 class StateSnapshot(NamedTuple):

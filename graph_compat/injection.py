@@ -179,10 +179,11 @@ def unheard_config_of(frame: Frame) -> dict[str, Any]:
     if node is not None and node.tags:
         config["tags"] = [*config["tags"], *node.tags]
     config["metadata"] = {
+        **config["metadata"],
         **known_by({**configurable, "checkpoint_id": gone_back_to(frame.run)}),
         **config["metadata"],
-        **_around(frame.run),
         **place_of(frame, info.checkpoint_ns),
+        **_around(frame.run),
         **((node.metadata or {}) if node is not None else {}),
     }
     return {key: value for key, value in config.items() if value != _UNSAID.get(key, MISSING)}

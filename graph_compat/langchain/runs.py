@@ -88,7 +88,7 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
     given = {
         "callbacks": callbacks_here() if config.rest.get("callbacks") is None else config.rest["callbacks"],
         "tags": list(config.tags),
-        "metadata": {**known, **config.metadata},
+        "metadata": {**config.metadata, **known, **config.metadata},
     }
     shown: Any = {key: value for key, value in given.items() if value}
     shown["configurable"] = {key: value for key, value in around.items() if key == "checkpoint_ns"}
@@ -96,7 +96,7 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=full["callbacks"],
         inheritable_tags=full["tags"],
-        inheritable_metadata={**dict([INTEGRATION]), **full["metadata"]},
+        inheritable_metadata={**full["metadata"], **dict([INTEGRATION]), **full["metadata"]},
     )
     if are_wanted(config):
         for handler in listeners(config, list(manager.handlers)):
