@@ -6,7 +6,7 @@ Guarantee: no task is executed and nothing is written. The code of workflows, ou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,23 +54,26 @@ class Checkup:
     report: Report = field(default_factory=Report)
 
 
-async def examine(saver: Saver, workflows: Mapping[str, Setup]) -> list[Checkup]:
-    """Each open run of a database, the last used first. `workflows` are the program's, by their recorded names."""
+async def examine(saver: Saver, setup_of: Callable[[ThreadRow], Setup]) -> list[Checkup]:
+    """Each open run of a database, the last used first. `setup_of` gives the program's workflow that a run goes on
+    with, or raises a `FlowError` that says why there is none."""
     found = []
     for row in saver.threads():
         if row.status in (*UNFINISHED, "cancelled"):
-            found.append(await _examined(saver, workflows.get(row.workflow), row))
+            found.append(await _examined(saver, setup_of, row))
     return found
 
 
-async def _examined(saver: Saver, setup: Setup | None, row: ThreadRow) -> Checkup:
+async def _examined(saver: Saver, setup_of: Callable[[ThreadRow], Setup], row: ThreadRow) -> Checkup:
     def said(verdict: Verdict, why: str, report: Report | None = None) -> Checkup:
         return Checkup(row.id, row.workflow, verdict, why, report=report or Report())
 
     if row.owner is not None:
         return said("live", "a process runs it")
-    if setup is None:
-        return said("decide", f"the program has no workflow {row.workflow!r}: restore it, or its name=")
+    try:
+        setup = setup_of(row)
+    except FlowError as error:
+        return said("decide", str(error))
     run = _dry_run(saver, setup, row)
     try:
         rehearsal = await rehearse(run)

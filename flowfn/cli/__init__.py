@@ -1,8 +1,8 @@
 """The `flowfn` command. It needs the extra `cli`: typer and rich, imported nowhere else.
 
 - `app` has the commands, as typer reads them, `options` what several of them take, `completing` what a shell offers.
-- Before a command: `database`, which it means, `program`, whose it is, and `typed`, what its words say. After it:
-  `outcome`, `failures`.
+- Before a command: `database`, which it means, `program`, whose it is, `workflows`, which of its a run goes on with,
+  and `typed`, what its words say. After it: `outcome`, `failures`.
 - Looking on: `listing`, `past`, `tailing`, `diff`, `picturing`. Going on: `running`, `recovering`, `answering`, by the
   forms of `asking`. Changing: `changing`, `housekeeping`, `importing`. Besides: `caching`, `doctor`, `demo`, `version`.
 - What is printed: `showing` for people, in a `table` or not, `as_json` for programs, on the streams of `terminal`.

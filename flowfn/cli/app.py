@@ -124,7 +124,7 @@ def resume_thread(thread: ThreadId, script: Script, db: Db = None, as_json: Json
     path = choose(db)
     with reading(path) as saver:
         row = find_thread(saver, thread)
-    workflow = program.find(script, row.workflow)
+    workflow = program.find(script, row)
     workflow = program.on_database(workflow, path)
     go_on(workflow, row.id, None, as_json=as_json)
 
@@ -162,7 +162,7 @@ def answer_thread(
     path = choose(db)
     with reading(path) as saver:
         row = find_thread(saver, thread)
-    workflow = program.find(script, row.workflow)
+    workflow = program.find(script, row)
     with reading(path) as saver:  # after the import: a question may be of one of the script's types
         questions = open_questions(saver, row)
     named = Answer(given or "", as_text=text, id=id, key=key)

@@ -28,9 +28,10 @@ def checkups(script: Path, place: Place) -> list[Checkup]:
     with reading(place) as saver:
         recorded = {row.workflow for row in saver.threads()}
     workflows = program.all_of(script, recorded)
-    setups = {name: each._self_setup for name, each in workflows.items()}
     with reading(place) as saver, redirect_stdout(io.StringIO()):
-        return asyncio.run(examine(program.readable(saver, workflows.values()), setups))
+        return asyncio.run(
+            examine(program.readable(saver, workflows), lambda row: workflows.of_run(row)._self_setup)
+        )
 
 
 def checkup_page(found: Sequence[Checkup]) -> RenderableType:

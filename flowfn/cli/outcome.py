@@ -11,9 +11,9 @@ import typer
 
 from flowfn.cli.as_json import outcome
 from flowfn.cli.failures import RAISED, WAITS, WorkflowFailed
-from flowfn.cli.program import AnyWorkflow
 from flowfn.cli.showing import question_lines, shown
 from flowfn.cli.terminal import output, print_json, printable
+from flowfn.cli.workflows import AnyWorkflow
 from flowfn.values import Command, Interrupt
 from flowfn.watching import watched_by
 from flowfn.watching.progress import screen

@@ -18,30 +18,28 @@ from typing import Any
 from checkpointers import EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
+from flowfn.cli.workflows import AnyWorkflow, Workflows
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.task import Task
-from flowfn.ports import Saver
-from flowfn.workflow import Workflow
+from flowfn.ports import Saver, ThreadRow
 
-AnyWorkflow = Workflow[Any, Any]
-"""An entrypoint, or a graph."""
 AnyTask = Task[Any, Any]
 
 
-def find(target: str, recorded: str) -> AnyWorkflow:
-    """The workflow of `app.py`, or `app.py:name`: the one recorded under that name, or the one named.
+def find(target: str, row: ThreadRow) -> AnyWorkflow:
+    """The workflow of `app.py`, or `app.py:name`, that a thread's run goes on with: its own, or the one named.
 
     Raises:
         Usage: there is no such file, it exits where it is imported, or there is no such workflow in it.
         WorkflowFailed: the script raised while it was imported.
     """
     file, name = _split(target)
-    module = _imported(_found(file), recorded)
-    return _named(module, name) if name else _recorded(module, recorded)
+    workflows = Workflows(_imported(_found(file), row.workflow))
+    return workflows.named(name) if name else workflows.of_run(row)
 
 
-def all_of(script: Path, recorded: Iterable[str]) -> dict[str, AnyWorkflow]:
-    """The workflows of a script, by the names that their threads are recorded under.
+def all_of(script: Path, recorded: Iterable[str]) -> Workflows:
+    """The workflows of a script, under the names that their threads are recorded under.
 
     Raises:
         Usage: there is no such file.
@@ -50,13 +48,12 @@ def all_of(script: Path, recorded: Iterable[str]) -> dict[str, AnyWorkflow]:
     file = _found(script)
     own = (name for name in recorded if name.startswith(f"{_module_name(file, name)[0]}."))
     within = max(own, key=lambda name: len(_module_name(file, name)[0]), default="")
-    found = vars(_imported(file, within)).values()
-    return {each._self_setup.name: each for each in found if isinstance(each, Workflow)}
+    return Workflows(_imported(file, within))
 
 
-def readable(saver: Saver, workflows: Iterable[AnyWorkflow]) -> Saver:
+def readable(saver: Saver, workflows: Workflows) -> Saver:
     """A saver that reads what the workflows wrote: with the keys of theirs, if they encrypt and nobody gave others."""
-    savers = (each._self_setup.checkpointer for each in workflows)
+    savers = (each._self_setup.checkpointer for each in workflows.found.values())
     own = next((each for each in savers if isinstance(each, EncryptedSaver)), None)
     return saver if own is None or isinstance(saver, EncryptedSaver) else EncryptedSaver(saver, own.keys)
 
@@ -69,17 +66,17 @@ def only(target: str) -> AnyWorkflow:
         WorkflowFailed: the script raised while it was imported.
     """
     file, name = _split(target)
-    module = imported(file)
+    workflows = Workflows(imported(file))
     if name:
-        return _named(module, name)
-    found = {id(workflow): workflow for workflow in _workflows(module).values()}
+        return workflows.named(name)
+    found = {id(workflow): workflow for workflow in workflows.found.values()}
     if len(found) == 1:
         return next(iter(found.values()))
     if not found:
         raise Usage(
             f"{file} has no workflow at its top level: a function under @entrypoint, or a compiled graph"
         )
-    raise Usage(f"{file} has the workflows {_listed(module)}: name one, as {file}:NAME")
+    raise Usage(f"{file} has the workflows {workflows}: name one, as {file}:NAME")
 
 
 def going_on(target: str, workflow: AnyWorkflow, saver: Saver | None) -> AnyWorkflow:
@@ -96,7 +93,8 @@ def going_on(target: str, workflow: AnyWorkflow, saver: Saver | None) -> AnyWork
     if saver is None and (saver := workflow._self_setup.saver) is None:
         return workflow
     of_script = f"{file.stem}.{name.removeprefix(within)}"
-    return find(target, of_script) if saver.unfinished(of_script, limit=1) else workflow
+    left = saver.unfinished(of_script, limit=1)
+    return find(target, left[0]) if left else workflow
 
 
 def on_database(workflow: AnyWorkflow, place: Place) -> AnyWorkflow:
@@ -227,34 +225,3 @@ def _executed(name: str, file: Path) -> ModuleType:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _named(module: ModuleType, name: str) -> AnyWorkflow:
-    found: Any = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(found, Workflow):
-        raise Usage(f"{name!r} is no workflow of {module.__file__}: it has {_listed(module)}")
-    return found
-
-
-def _recorded(module: ModuleType, recorded: str) -> AnyWorkflow:
-    found = {name: each for name, each in _workflows(module).items() if each._self_setup.name == recorded}
-    if len(set(map(id, found.values()))) == 1:
-        return next(iter(found.values()))
-    if found:
-        raise Usage(
-            f"{module.__file__} has several workflows {recorded!r}: name one of {', '.join(sorted(found))}"
-        )
-    raise Usage(
-        f"the thread is of workflow {recorded!r}, and {module.__file__} has {_listed(module)}: "
-        f"pass the script that defines it; where it was renamed, keep its name with @entrypoint(name={recorded!r})"
-    )
-
-
-def _workflows(module: ModuleType) -> dict[str, AnyWorkflow]:
-    return {name: found for name, found in vars(module).items() if isinstance(found, Workflow)}
-
-
-def _listed(module: ModuleType) -> str:
-    return ", ".join(sorted(_workflows(module))) or "none"

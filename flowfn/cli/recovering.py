@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
 from flowfn.cli import program
-from flowfn.cli.database import choose, reading
-from flowfn.cli.failures import FAILED, RAISED, sentence
+from flowfn.cli.database import Place, choose, reading
+from flowfn.cli.failures import FAILED, RAISED, Usage, sentence
 from flowfn.cli.options import Db, Json
 from flowfn.cli.outcome import progress
 from flowfn.cli.showing import counted, now
 from flowfn.cli.terminal import errors, in_line, output, print_json
+from flowfn.cli.workflows import AnyWorkflow, Workflows
 from flowfn.errors import ThreadBusy
 from flowfn.history.reading import Unreadable, open_questions
 from flowfn.ports import Saver, ThreadRow
 
-Workflows = Mapping[str, program.AnyWorkflow]
-"""A script's, by the names that their threads are recorded under."""
+
+class Left(NamedTuple):
+    """A run that is due, and the workflow that goes on with it."""
+
+    workflow: AnyWorkflow
+    thread: str
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,8 @@ def command(
         names = {row.workflow for row in saver.threads()}
     workflows = program.all_of(script, names)
     with reading(place) as saver:  # after the import: a question may be of one of the script's types
-        rows = due(program.readable(saver, workflows.values()), now())
-    ours = [row for row in rows if row.workflow in workflows]
-    _warn_of([row for row in rows if row.workflow not in workflows], script)
-    meant = {name: program.on_database(workflows[name], place) for name in {row.workflow for row in ours}}
+        rows = due(program.readable(saver, workflows), now())
+    runs = _with_workflows(rows, workflows, place)
     found: list[Recovered] = []
 
     def tell(run: Recovered) -> None:
@@ -70,7 +73,7 @@ def command(
             output().print(in_line(str(run)))
 
     with progress():
-        asyncio.run(recover(meant, ours, at_once, tell))
+        asyncio.run(recover(runs, at_once, tell))
     if as_json:
         print_json([asdict(run) for run in found])
     elif not found:
@@ -94,20 +97,18 @@ def _has_expired(saver: Saver, row: ThreadRow, now: datetime) -> bool:
     return any(each.expires_at is not None and each.expires_at <= now for each in questions)
 
 
-async def recover(
-    workflows: Workflows, rows: Sequence[ThreadRow], at_once: int, tell: Callable[[Recovered], None]
-) -> None:
+async def recover(runs: Sequence[Left], at_once: int, tell: Callable[[Recovered], None]) -> None:
     """Resume threads, so many at a time, and tell of each when it ends."""
     places = asyncio.Semaphore(at_once)
 
-    async def one(row: ThreadRow) -> None:
+    async def one(run: Left) -> None:
         async with places:
-            tell(await _recovered(workflows[row.workflow], row.id))
+            tell(await _recovered(run.workflow, run.thread))
 
-    await asyncio.gather(*map(one, rows))
+    await asyncio.gather(*map(one, runs))
 
 
-async def _recovered(workflow: program.AnyWorkflow, thread: str) -> Recovered:
+async def _recovered(workflow: AnyWorkflow, thread: str) -> Recovered:
     try:
         result = await workflow.ainvoke(None, thread_id=thread, on_busy="reject")
     except ThreadBusy:
@@ -118,8 +119,20 @@ async def _recovered(workflow: program.AnyWorkflow, thread: str) -> Recovered:
     return Recovered(thread, "interrupted" if waits else "done")
 
 
-def _warn_of(rows: Sequence[ThreadRow], script: Path) -> None:
-    """Say which runs are nobody's here: another script's, or a workflow's that was renamed."""
-    for workflow, count in Counter(row.workflow for row in rows).items():
-        text = f"flowfn: {counted(count, 'run')} left of {workflow!r}, which isn't in {script}"
-        errors().print(in_line(text), soft_wrap=True)
+def _with_workflows(rows: Sequence[ThreadRow], workflows: Workflows, place: Place) -> list[Left]:
+    """The runs, each with the workflow that goes on with it; those that have none here are told of, and left."""
+    on_place: dict[int, AnyWorkflow] = {}
+    runs: list[Left] = []
+    others: list[str] = []
+    for row in rows:
+        try:
+            own = workflows.of_run(row)
+        except Usage as error:
+            others.append(str(error))
+            continue
+        if id(own) not in on_place:
+            on_place[id(own)] = program.on_database(own, place)
+        runs.append(Left(on_place[id(own)], row.id))
+    for why, count in Counter(others).items():
+        errors().print(in_line(f"flowfn: {counted(count, 'run')} left: {why}"), soft_wrap=True)
+    return runs

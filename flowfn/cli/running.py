@@ -19,6 +19,7 @@ from flowfn.cli.failures import RAISED, Usage, WorkflowFailed
 from flowfn.cli.options import Db, Json, Script
 from flowfn.cli.outcome import progress, tell
 from flowfn.cli.terminal import errors, in_line
+from flowfn.cli.workflows import AnyWorkflow
 from flowfn.errors import Interrupted
 from flowfn.events import Event, RunStarted
 from flowfn.functional.entrypoint import Entrypoint
@@ -77,7 +78,7 @@ class _Told:
             self.began, self.thread = True, event.thread
 
 
-def _call(workflow: program.AnyWorkflow, words: Sequence[str], thread: str | None) -> Callable[[], Any]:
+def _call(workflow: AnyWorkflow, words: Sequence[str], thread: str | None) -> Callable[[], Any]:
     """What calls the workflow: an entrypoint as its function is called, a graph with its input."""
     if not isinstance(workflow, Entrypoint):
         return partial(_invoked, workflow, _input(words), thread)
@@ -94,7 +95,7 @@ async def _awaited(result: Any) -> Any:
     return await result
 
 
-def _invoked(graph: program.AnyWorkflow, given: Any, thread: str | None) -> Any:
+def _invoked(graph: AnyWorkflow, given: Any, thread: str | None) -> Any:
     """What a graph returns.
 
     Raises:

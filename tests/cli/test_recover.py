@@ -11,7 +11,7 @@ import pytest
 
 from checkpointers import SqliteSaver
 from flowfn.cli import program
-from flowfn.cli.recovering import Recovered, due, recover
+from flowfn.cli.recovering import Left, Recovered, due, recover
 
 from .test_diff import edit
 
@@ -104,7 +104,9 @@ def test_runs_of_a_workflow_that_is_not_there(flowfn: Any, shop: Path) -> None:
     edit(shop, "def doomed", "def renamed")
     ran = flowfn("recover", "app.py")
     assert (ran.code, ran.out) == (0, "no runs to recover in runs.db\n")
-    assert ran.err == "flowfn: 1 run left of 'app.doomed', which isn't in app.py\n"
+    assert ran.err.startswith(
+        "flowfn: 1 run left: the run is of workflow 'app.doomed', and app.py has basket, buy, "
+    )
     assert json.loads(flowfn("show", "dead", "--json").out)["status"] == "killed"
 
 
@@ -113,8 +115,117 @@ def test_another_process_was_there_first(shop: Path, flowfn: Any) -> None:
     found: list[Recovered] = []
     with SqliteSaver("runs.db") as saver:
         rows = due(saver, datetime.now(UTC))
-        workflow = program.find("app.py", rows[0].workflow)
+        workflow = program.find("app.py", rows[0])
         lease = saver.claim("dead")
-        asyncio.run(recover({rows[0].workflow: workflow}, rows, 1, found.append))
+        asyncio.run(recover([Left(workflow, "dead")], 1, found.append))
         saver.release(lease)
     assert found == [Recovered("dead", "running")]
+
+
+TWINS = """
+import os, signal, sys
+from dataclasses import dataclass
+from typing import TypedDict
+from checkpointers import SqliteSaver
+from flowfn import entrypoint, task
+from graph_compat.graph import START, StateGraph
+
+saver = SqliteSaver("twins.db")
+
+def die_once():
+    if "survive" not in os.environ:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+@dataclass
+class Shop:
+    region: str
+
+    @task
+    def charge(self, cents: int) -> str:
+        with open("charged", "a") as file:
+            print(self.region, cents, file=file)
+        return self.region
+
+    @entrypoint(checkpointer=saver)
+    def buy(self, cents: int) -> str:
+        self.charge(cents).result()
+        die_once()
+        return self.charge(cents + 1).result()
+
+class State(TypedDict):
+    said: str
+
+def graph(node, **options):
+    built = StateGraph(State)
+    built.add_node("say", node)
+    built.add_edge(START, "say")
+    return built.compile(**options)
+
+def hello(state):
+    die_once()
+    return {"said": "hello"}
+
+inner = graph(hello)
+nested = graph(inner, checkpointer=saver)
+us, eu = Shop("us"), Shop("eu")
+
+if __name__ == "__main__":
+    if sys.argv[1] == "graph":
+        nested.invoke({"said": ""}, {"configurable": {"thread_id": "graph"}})
+    else:
+        Shop(sys.argv[1]).buy.thread(sys.argv[1]).invoke(1)
+"""
+
+
+@pytest.fixture
+def twins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_python: Callable[..., Any]
+) -> Callable[..., None]:
+    """Kills runs of a script that has several workflows of one name."""
+    monkeypatch.chdir(tmp_path)
+
+    def kill(*runs: str, more: str = "") -> None:
+        (tmp_path / "twins.py").write_text(TWINS)
+        for run in runs:
+            assert run_python("twins.py", run).returncode == -9
+        (tmp_path / "twins.py").write_text(TWINS.replace("\nif __name__", f"{more}\n\nif __name__"))
+        monkeypatch.setenv("survive", "yes")
+
+    return kill
+
+
+def test_a_method_s_run_goes_on_with_its_object(
+    flowfn: Any, tmp_path: Path, twins: Callable[..., None]
+) -> None:
+    """G2: of the objects of a class at the top level of the script, the one that is made with the same."""
+    twins("us", "eu")
+    assert outcomes(flowfn, 0, "twins.py") == {"us": "done", "eu": "done"}
+    assert sorted((tmp_path / "charged").read_text().splitlines()) == ["eu 1", "eu 2", "us 1", "us 2"]
+
+
+def test_a_method_s_run_whose_object_is_not_there(flowfn: Any, twins: Callable[..., None]) -> None:
+    """G2: no other object's method goes on with it, unless somebody names that."""
+    twins("asia")
+    ran = flowfn("recover", "twins.py")
+    assert (ran.code, ran.out) == (0, "no runs to recover in twins.db\n")
+    assert "made with something else than twins.py's eu.buy, us.buy" in ran.err
+    assert flowfn("resume", "asia", "twins.py").code == 2
+    unbound = flowfn("resume", "asia", "twins.py:Shop.buy")
+    assert (unbound.code, "'Shop.buy' of twins.py is a method" in unbound.err) == (2, True)
+    assert flowfn("resume", "asia", "twins.py:eu.buy").code == 0
+
+
+def test_graphs_that_nobody_named(flowfn: Any, twins: Callable[..., None]) -> None:
+    """G2: of two of a name nobody takes either."""
+    twins("graph", more="other = graph(lambda state: {'said': 'wrong'}, checkpointer=saver)")
+    ran = flowfn("recover", "twins.py")
+    assert (ran.code, ran.out) == (0, "no runs to recover in twins.db\n")
+    assert "several of that name: name one of nested, other" in ran.err
+    (checkup,) = json.loads(flowfn("doctor", "twins.py", "--json").out)
+    assert (checkup["verdict"], "name one of nested, other" in checkup["why"]) == ("decide", True)
+
+
+def test_a_graph_within_another(flowfn: Any, twins: Callable[..., None]) -> None:
+    """One that is a node of another has no runs of its own, though both have one name."""
+    twins("graph")
+    assert outcomes(flowfn, 0, "twins.py") == {"graph": "done"}

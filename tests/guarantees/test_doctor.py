@@ -11,6 +11,9 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn.doctor import Checkup, examine
+from flowfn.errors import InvalidInput
+from flowfn.invocation import Setup
+from flowfn.ports import ThreadRow
 
 from .editing import HEAD, Edited, kinds, shown, source
 
@@ -28,7 +31,7 @@ def checkup(edited: Edited, body: str, **options: Any) -> Checkup:
     edited._versions += 1
     app = edited._load(source(body, **options))
     setup = app.flow._self_setup
-    (found,) = asyncio.run(examine(edited.saver, {setup.name: setup}))
+    (found,) = asyncio.run(examine(edited.saver, lambda row: setup))
     assert (app.RAN, dump(edited)) == ([], before)
     return found
 
@@ -147,8 +150,12 @@ def test_code_that_fails_needs_a_decision(edited: Edited, line: str, error: str)
 def test_a_workflow_that_is_gone_needs_a_decision(edited: Edited) -> None:
     """A run of a workflow that the program no longer has can't go on."""
     edited.record(TWO)
-    (found,) = asyncio.run(examine(edited.saver, {}))
-    assert (found.verdict, "restore it, or its name=" in found.why) == ("decide", True)
+
+    def gone(row: ThreadRow) -> Setup:
+        raise InvalidInput(f"no {row.workflow}")
+
+    (found,) = asyncio.run(examine(edited.saver, gone))
+    assert (found.verdict, found.why) == ("decide", "no app.flow")
 
 
 ASKS = "answer = interrupt('sure?')\nreturn fetch(answer).result()"
@@ -261,7 +268,7 @@ def test_nodes_of_a_graph_are_not_called(last: str, verdict: str, why: str) -> N
     graph(ran, saver).invoke(1, {"configurable": {"thread_id": "t"}})
     ran.clear()
     setup = graph(ran, saver, last)._self_setup
-    (found,) = asyncio.run(examine(saver, {setup.name: setup}))
+    (found,) = asyncio.run(examine(saver, lambda row: setup))
     assert (found.verdict, found.why.startswith(why), ran) == (verdict, True, [])
 
 
@@ -270,6 +277,6 @@ def test_a_live_run_is_left_alone(edited: Edited) -> None:
     edited.record(TWO)
     lease = edited.saver.claim("job")
     app = sys.modules["app"]
-    found = asyncio.run(examine(edited.saver, {app.flow._self_setup.name: app.flow._self_setup}))
+    found = asyncio.run(examine(edited.saver, lambda row: app.flow._self_setup))
     assert [each.verdict for each in found] == ["live"]
     edited.saver.release(lease)
