@@ -138,6 +138,11 @@ class Report:
         return next((d.cause for d in self.differences if d.cause), "")
 
     @property
+    def differs(self) -> bool:
+        """Whether anything is other than recorded; that a call is weak says no such thing."""
+        return any(each.kind != "weak" for each in self.differences)
+
+    @property
     def counts(self) -> str:
         """How many calls were reused, and how many ran, in words."""
         moved = f", {self.reordered} in another order" if self.reordered else ""
@@ -151,7 +156,7 @@ class Report:
         said = [kinds or "no differences", self.counts]
         if self.first is not None:
             said.append(f"first: {self.first}")
-        if self.cause:
+        if self.cause and self.cause != (self.first and self.first.cause):
             said.append(f"probable cause: {self.cause}")
         return "; ".join(said)
 

@@ -132,14 +132,17 @@ async def _on_its_own(
     try:
         return await _led(setup, run, given, order)
     except Exception as error:
-        if run.root.report and not isinstance(error, FlowError):
+        if run.root.report.differs and not isinstance(error, FlowError):
             error.add_note(
                 f"It went on with an earlier run, and differs from its record: {run.root.report.line}"
             )
         raise
     finally:
-        if run.root.report:
-            logger.warning("thread %s differs from its record: %s", run.thread, run.root.report.line)
+        if report := run.root.report:
+            found = (
+                "differs from its record" if report.differs else "has calls that are told apart by too little"
+            )
+            logger.warning("thread %s %s: %s", run.thread, found, report.line)
 
 
 def _made(setup: Setup, order: Order, hosts: Hosts, journal: Journal | None) -> Run:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import threading
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from checkpointers import MemorySaver
-from flowfn import NonDeterminismError
+from flowfn import NonDeterminismError, entrypoint, task
 from flowfn.report import Report
 
 from .editing import HEAD, Edited, kinds, shown
@@ -230,6 +231,27 @@ def test_the_log_has_one_line(edited: Edited, caplog: pytest.LogCaptureFixture) 
         "thread job differs from its record: 1 orphan; 1 call reused, 1 run; first: orphan:"
     )
     assert "\n" not in line
+
+
+def test_a_call_that_is_told_apart_by_too_little_is_no_difference(caplog: pytest.LogCaptureFixture) -> None:
+    """A first run has no record to differ from: its log says what is weak, and why once; its error says nothing."""
+
+    @task
+    def save(lock: Any) -> None:
+        raise ValueError("full")
+
+    @entrypoint(checkpointer=MemorySaver())
+    def backup() -> None:
+        save(threading.Lock()).result()
+
+    with caplog.at_level(logging.WARNING, "flowfn"), pytest.raises(ValueError, match="full") as failed:
+        backup.thread("job")()
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert line.startswith(
+        "thread job has calls that are told apart by too little: 1 weak; 0 calls reused, 0 run; "
+    )
+    assert line.count("counts by its type") == 1
+    assert [note for note in failed.value.__notes__ if "record" in note] == []
 
 
 def test_a_refusal_carries_the_report(edited: Edited) -> None:
