@@ -12,10 +12,9 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from checkpointers.liveness import Owner
-from checkpointers.rules import END
 from flowfn.ports import Lease, Status, ThreadRow
 from flowfn.python.forking import after_fork
 
@@ -178,34 +177,18 @@ def label(owner: str) -> str:
     return Owner.parse(owner).label
 
 
-def listed(
-    id: str,
-    workflow: str,
-    call: str,
-    status: Status,
-    created_at: str,
-    updated_at: str,
-    used: bool,
-    held: Held,
-) -> ThreadRow | None:
+Listed = tuple[str, str, str, Status, str, str, bool, Held]
+"""Of a thread's row: id, last run and times, whether it holds anything, and its lease."""
+
+
+def listed(row: Listed) -> ThreadRow | None:
     """A thread as it is listed; None for one that was claimed and left with nothing written."""
+    id, workflow, call, status, created_at, updated_at, used, held = row
     alive = held.live_owner()
     if not used and alive is None:
         return None
     owner = None if alive is None else label(alive)
     return ThreadRow(id, workflow, call, status, owner, created_at, updated_at)
-
-
-def listing(read: Callable[[int | None], list[tuple[Any, ...]]], limit: int | None) -> list[ThreadRow]:
-    """Up to `limit` threads, of the rows that `read` gives of as many: what is none doesn't count, so it may be asked
-    for more."""
-    asked = limit
-    while True:
-        rows = read(asked)
-        found = [thread for row in rows if (thread := listed(*row)) is not None]
-        if limit is None or asked is None or len(found) >= limit or len(rows) < asked:
-            return found[:limit]
-        asked = min(2 * asked, END)
 
 
 def _beat(

@@ -15,6 +15,7 @@ from flowfn.errors import Cancelled, InvalidInput, UnknownChannel
 from flowfn.options import check_option
 from flowfn.ports import UNFINISHED, Standing
 from flowfn.python.beside import imported_beside, ready
+from flowfn.python.sifting import sifted
 from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
 
@@ -451,7 +452,7 @@ class Workflow(Stateful, Generic[P, R]):
 
         return (AwaitedThread if self._is_awaited else Thread)(self, thread_id)
 
-    def threads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
+    def threads(self, *, status: Standing | None = None, limit: int | None = None) -> list[Thread[P, R]]:
         """The threads whose last run is of this workflow, those of the latest runs first.
 
         A graph's are those of the graphs of its name. Of a method they are those of an object that was made with the
@@ -460,23 +461,30 @@ class Workflow(Stateful, Generic[P, R]):
         Args:
             status: only those that stand so, as `Thread.status` says it. What processes left behind when they died, a
                 program goes on with by `for thread in workflow.threads(status="killed"): thread.resume()`.
+            limit: so many at most.
 
         Raises:
-            InvalidInput: there is no such status.
+            InvalidInput: there is no such status, or the limit is no count.
             NoCheckpointer: the workflow keeps no past; of a graph, LangGraph's ValueError.
         """
         check_option("status", status, Standing)
         saver, name = self._saver(), self._self_setup.name
-        rows = saver.unfinished(name) if status in ("killed", *UNFINISHED) else saver.threads()
-        return [
-            self.thread(row.id)
-            for row in rows
-            if row.workflow == name and self._is_of(row) and status in (None, row.standing)
-        ]
 
-    async def athreads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
+        def read(most: int | None) -> list[ThreadRow]:
+            open_ones = status in ("killed", *UNFINISHED)
+            return saver.unfinished(name, limit=most) if open_ones else saver.threads(limit=most)
+
+        def own(row: ThreadRow) -> Thread[P, R] | None:
+            meant = row.workflow == name and self._is_of(row) and status in (None, row.standing)
+            return self.thread(row.id) if meant else None
+
+        return sifted(read, own, limit)
+
+    async def athreads(
+        self, *, status: Standing | None = None, limit: int | None = None
+    ) -> list[Thread[P, R]]:
         """`threads` for asyncio."""
-        found: list[Thread[P, R]] = await self._on_saver(self.threads, status=status)
+        found: list[Thread[P, R]] = await self._on_saver(self.threads, status=status, limit=limit)
         return found
 
     def _is_of(self, row: ThreadRow) -> bool:

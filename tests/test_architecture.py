@@ -197,6 +197,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.python.beside",
         "flowfn.python.event_loop",
+        "flowfn.python.sifting",
         "flowfn.python.traceback",
         "flowfn.config",
         "flowfn.context",

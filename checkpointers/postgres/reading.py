@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from checkpointers.leases import Listed
 from checkpointers.packing import unpacked
 from checkpointers.postgres.forms import (
     HAS_VALUE,
@@ -247,9 +248,8 @@ def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str
     return max(found.fetchall(), default=(False, None))[1]
 
 
-def listing(db: Connection, limit: int | None, where: str = "", *values: str) -> list[tuple[Any, ...]]:
-    """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease; `where`
-    names its values from $2 on."""
+def listing(db: Connection, limit: int | None, where: str = "", *values: str) -> list[Listed]:
+    """Threads, the last updated first; `where` names its values from $2 on."""
     rows = db.execute(
         "SELECT id, workflow, call, status, created_at, updated_at, workflow <> ''"
         " OR EXISTS (SELECT FROM flowfn.checkpoint WHERE checkpoint.thread = thread.key),"

@@ -18,7 +18,7 @@ from dataclasses import replace
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import check_retention
-from checkpointers.leases import TTL, Held, Holder, label, listed, listing
+from checkpointers.leases import TTL, Held, Holder, label, listed
 from checkpointers.postgres import leases as postgres_leases
 from checkpointers.postgres import pruning as postgres_pruning
 from checkpointers.postgres import reading as postgres_reading
@@ -31,6 +31,7 @@ from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadR
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
 from flowfn.python.recent import Recent
+from flowfn.python.sifting import sifted
 
 _PAGE_OF_ALL = 16 * PAGE
 """Of a listing of all threads: no index has their common order, and so each page looks at all that there is."""
@@ -305,14 +306,15 @@ class PostgresSaver(CheckpointSaver):
         return self._threads(limit, postgres_leases.UNFINISHED_OF, workflow)
 
     def _threads(self, limit: int | None, *where: str) -> list[ThreadRow]:
-        return listing(
+        return sifted(
             lambda most: self._database.run(lambda db: postgres_reading.listing(db, most, *where)),
+            listed,
             limited(limit),
         )
 
     def thread(self, thread: str) -> ThreadRow | None:
         rows = self._database.run(lambda db: postgres_reading.listing(db, 1, "WHERE id = $2", thread))
-        return listed(*rows[0]) if rows else None
+        return listed(rows[0]) if rows else None
 
 
 def _alike(error: SaverError) -> SaverError:

@@ -10,12 +10,11 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import check_retention
-from checkpointers.leases import Held, Holder, label, listed, listing
+from checkpointers.leases import Held, Holder, Listed, label, listed
 from checkpointers.rules import END, busy, lease_lost, limited, paged, tell, unknown_before
 from checkpointers.sqlite import commits as sqlite_commits
 from checkpointers.sqlite import pruning as sqlite_pruning
@@ -27,6 +26,7 @@ from checkpointers.sqlite.schema import IS_UNFINISHED, SCHEMA
 from checkpointers.sqlite.values import Values
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
+from flowfn.python.sifting import sifted
 from flowfn.sqlite.database import Database, Fsync
 from flowfn.sqlite.errors import REFUSED, Damaged, damaged, typed
 
@@ -298,16 +298,16 @@ class SqliteSaver(CheckpointSaver):
         return self._threads(limit, f"WHERE workflow = ? AND {IS_UNFINISHED}", workflow)
 
     def _threads(self, limit: int | None, *where: str) -> list[ThreadRow]:
-        def read(most: int | None) -> list[tuple[Any, ...]]:
+        def read(most: int | None) -> list[Listed]:
             with self._database.reading() as db:
                 return sqlite_threads.listing(db, most, *where)
 
-        return listing(read, limited(limit))
+        return sifted(read, listed, limited(limit))
 
     def thread(self, thread: str) -> ThreadRow | None:
         with self._database.reading() as db:
             rows = sqlite_threads.listing(db, 1, "WHERE id = ?", thread)
-        return listed(*rows[0]) if rows else None
+        return listed(rows[0]) if rows else None
 
 
 def _told(error: Exception, path: str) -> Exception:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
-from checkpointers.leases import Held
+from checkpointers.leases import Held, Listed
 from checkpointers.rules import now
 from checkpointers.sqlite.channel_maps import span
 from checkpointers.sqlite.checkpoints import forget_keys
@@ -109,8 +108,8 @@ def next_call(db: Cursor, workflow: str, after: str) -> str | None:
     return call
 
 
-def listing(db: Cursor, limit: int | None, where: str = "", *values: str) -> list[tuple[Any, ...]]:
-    """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease."""
+def listing(db: Cursor, limit: int | None, where: str = "", *values: str) -> list[Listed]:
+    """Threads, the last updated first."""
     rows = db.execute(
         "SELECT id, workflow, call, status, created_at, updated_at,"
         " workflow <> '' OR EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.thread = thread.key),"

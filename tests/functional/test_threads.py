@@ -133,7 +133,8 @@ def left_behind(world: World, thread: str) -> None:
 
 
 def test_a_workflow_knows_its_threads(world: World) -> None:
-    """`threads` are those whose last run was of the workflow, the latest first; of one status, if that is said."""
+    """`threads` are those whose last run was of the workflow, the latest first; of one status, and so many, if that is
+    said."""
 
     @world.entrypoint
     async def other() -> str:
@@ -152,6 +153,11 @@ def test_a_workflow_knows_its_threads(world: World) -> None:
     assert ids(status="interrupted") == ["asks too", "asks"]
     assert ids(status="done") == ["ends"]
     assert ids(status="killed") == []
+    assert ids(limit=2) == ids(status=None, limit=2) == ["ends", "asks too"]
+    assert ids(status="interrupted", limit=1) == ["asks too"]
+    assert (ids(limit=0), ids(limit=10**20)) == ([], ids())
+    with pytest.raises(InvalidInput, match="limit=-1 is not a count"):
+        ids(limit=-1)
     with pytest.raises(InvalidInput, match=r"status='dead' is unknown: write one of 'running', .*'killed'"):
         ids(status="dead")
 
