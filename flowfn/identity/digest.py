@@ -80,16 +80,11 @@ class Digest(NamedTuple):
     form: bytes | None = None
 
 
-def digest(
-    arguments: Mapping[str, Any], *, since: float, now: Callable[[], float], passed: Callable[[], float]
-) -> Digest:
-    """The digest of arguments by parameter name.
-
-    `since` is when the process or attempt began, in epoch seconds; `now` gives the present time, and `passed` the
-    seconds that went by since, whatever the clock was set to. They are called only if some leaf could be a time. Never
-    raises.
+def digest(arguments: Mapping[str, Any], window: Callable[[], Window]) -> Digest:
+    """The digest of arguments by parameter name, of a call in that window; it is asked for only if some leaf isn't
+    certainly an ordinary one. Never raises.
     """
-    return _ordinary(arguments) or _walked(arguments, Window(since, now, passed))
+    return _ordinary(arguments) or _walked(arguments, window())
 
 
 def exact(arguments: Mapping[str, Any]) -> Digest:

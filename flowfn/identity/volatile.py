@@ -12,7 +12,8 @@ what the usual generators make, and no identifier, word or path.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -44,15 +45,23 @@ _YEAR = 366 * _DAY
 
 
 class Window:
-    """The time in which a call happened: from `since` (epoch seconds) until now.
+    """The time in which a call happened: from `since` (epoch seconds) until now; and the moments at which the code read
+    the clock in an earlier attempt and was told the same `again`, in their order.
 
     `now` is asked once, and only if some value could be a time. So is `passed`, which tells the seconds that went by
     since: where the clock was set back meanwhile, the window is what it showed before that and has shown after it.
     """
 
-    __slots__ = ("_clock", "_high", "_low", "_now", "_passed", "_since")
+    __slots__ = ("_again", "_clock", "_high", "_low", "_now", "_passed", "_since")
 
-    def __init__(self, since: float, now: Callable[[], float], passed: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        since: float,
+        now: Callable[[], float],
+        passed: Callable[[], float],
+        again: Sequence[float] = (),
+    ) -> None:
+        self._again = again
         self._since = since
         self._clock = now
         self._passed = passed
@@ -71,7 +80,10 @@ class Window:
         """Whether some of the `length` seconds from `instant` on lies in the window."""
         if self._now is None:
             _ = self.now
-        return self._low <= instant + length and instant <= self._high
+        if self._low <= instant + length and instant <= self._high:
+            return True
+        at = bisect_left(self._again, instant - _TOLERANCE)
+        return at < len(self._again) and self._again[at] <= instant + length + _TOLERANCE
 
     def meets_datetime(self, value: datetime, length: float = 0.0) -> bool:
         """The same of a datetime; a naive one may be local time or UTC."""

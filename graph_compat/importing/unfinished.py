@@ -19,6 +19,7 @@ from flowfn.engine.questions.answers import Pending
 from flowfn.engine.questions.interrupts import NAME
 from flowfn.engine.records.record import CallInfo, one_row
 from flowfn.identity.digest import digest, render
+from flowfn.identity.volatile import Window
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import WriteRow, Writes
 from flowfn.pregel.program import INTERRUPT, NO_WRITES, PULL, PUSH, RESUME
@@ -137,7 +138,7 @@ class Unfinished:
         under = tuple((self.namespace(row.namespace), _scope(row)) for row, _ in inwards)
         (asker, interrupt), (namespace, scope) = inwards[-1], under[-1]
         payload = {"value": interrupt.value}
-        found = digest(payload, since=time.time(), now=time.time, passed=lambda: 0.0)
+        found = digest(payload, lambda: Window(time.time(), time.time, lambda: 0.0))
         task = call_id(scope, NAME, found.exact, 0)
         info = CallInfo(
             NAME, NAME, scope, found.skeleton, [list(leaf) for leaf in found.leaves], bool(found.weak),

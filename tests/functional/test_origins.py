@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+import flowfn
 from flowfn import NonDeterminismError, NotDone, interrupt
+from flowfn.testing import VirtualClock
 
 from ..worlds import World, asked, questions
 
@@ -273,6 +275,61 @@ def test_an_id_that_a_new_call_hands_on_is_in_doubt(world: World) -> None:
     with pytest.raises(NonDeterminismError):
         world.invoke(wf, None, thread_id="t")
     assert len(charged) == 1
+
+
+@pytest.mark.parametrize("make", [flowfn.uuid4, flowfn.random], ids=["uuid4", "random"])
+def test_what_was_made_once_names_no_item(world: World, make: Callable[[], Any]) -> None:
+    """Rule 3: it goes by its place in the code, and with another customer where a new one comes in front."""
+    names, fails, charged = ["b", "c"], [True], list[str]()
+
+    @world.task
+    async def charge(name: str, reference: str) -> str:
+        charged.append(name)
+        return name
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        receipts = [await world.value(charge(name, f"{make()!r}")) for name in names]
+        if fails:
+            raise ConnectionError("lost")
+        return receipts
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, {}, thread_id="t")
+    names.insert(0, "a")
+    fails.clear()
+    with pytest.raises(NonDeterminismError):
+        world.invoke(wf, None, thread_id="t")
+    assert (charged.count("b"), charged.count("c")) == (1, 1)
+
+
+def test_a_time_that_was_read_once_is_the_clocks(sync_world: World) -> None:
+    """Rule 2: an hour later it is the time at which the code read the clock all the same, be it for another item."""
+    names, fails, saved = ["b", "c"], [True], list[str]()
+
+    @sync_world.task
+    async def save(name: str, at: datetime) -> str:
+        saved.append(name)
+        return name
+
+    @sync_world.entrypoint
+    async def wf() -> list[str]:
+        found = []
+        for name in names:
+            found.append(await sync_world.value(save(name, flowfn.now())))
+            flowfn.sleep(10)
+        if fails:
+            raise ConnectionError("lost")
+        return found
+
+    with VirtualClock() as clock:
+        with pytest.raises(ConnectionError):
+            sync_world.invoke(wf, {}, thread_id="t")
+        clock.advance(3600)
+        names.insert(0, "a")
+        fails.clear()
+        assert sync_world.invoke(wf, None, thread_id="t") == ["a", "b", "c"]
+    assert saved == ["b", "c", "a"]
 
 
 def test_what_is_in_doubt_is_no_origin(sync_world: World) -> None:

@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flowfn.identity.differences import changes
-from flowfn.identity.digest import digest
+from flowfn.identity.digest import exact
 from flowfn.report import Change
 
 
@@ -69,7 +69,7 @@ def local_class(n: int) -> Any:
 
 
 def form(value: Any) -> bytes | None:
-    return digest({"x": value}, since=0.0, now=lambda: 0.0, passed=lambda: 0.0).form
+    return exact({"x": value}).form
 
 
 def between(then: Any, now: Any) -> list[tuple[str, str, str]]:

@@ -44,6 +44,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowfn.identity.digest import Digest, digest, exact, qualified_name, render
+from flowfn.identity.volatile import Window
 from flowfn.serde import Serde
 
 SINCE = 1_790_000_000.25  # 2026-09-21T13:33:20.25Z
@@ -51,9 +52,14 @@ NOW = SINCE + 600
 LATER = SINCE + 86_400 * 3
 
 
+def window() -> Window:
+    """Ten minutes of an attempt."""
+    return Window(SINCE, lambda: NOW, lambda: NOW - SINCE)
+
+
 def of(value: Any, since: float = SINCE) -> Digest:
     """The digest of a call with one argument, ten minutes into its attempt."""
-    return digest({"x": value}, since=since, now=lambda: since + 600, passed=lambda: 600)
+    return digest({"x": value}, lambda: Window(since, lambda: since + 600, lambda: 600))
 
 
 def kinds(value: Any, since: float = SINCE) -> list[str]:
@@ -433,10 +439,7 @@ class TestExact:
 
     def test_the_order_of_parameters_does_not_count(self) -> None:
         """Keyword arguments may be written in any order."""
-        forms = [
-            digest(dict(order), since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE)
-            for order in itertools.permutations([("a", 1), ("b", "x")])
-        ]
+        forms = [digest(dict(order), window) for order in itertools.permutations([("a", 1), ("b", "x")])]
         assert forms[0] == forms[1]
 
     @given(STORABLE)
@@ -1048,9 +1051,9 @@ class TestExact:
         """A resumed run is another process, whose sets iterate in another order."""
         program = (
             "import sys; sys.path[:0] = sys.argv[1:]\n"
-            "from flowfn.identity.digest import digest\n"
+            "from flowfn.identity.digest import exact\n"
             "value = [{'a', 'b', ('d', 1)}, dict.fromkeys({'x', 'y', 'z', 3}, 1), frozenset('hello'), len]\n"
-            "print(digest({'x': value}, since=0, now=lambda: 0, passed=lambda: 0).exact.hex())"
+            "print(exact({'x': value}).exact.hex())"
         )
         run = subprocess.run(
             [sys.executable, "-c", program, str(Path(__file__).parents[2])],
@@ -1193,15 +1196,13 @@ class TestClock:
 
         digest(
             {"n": 12, "url": "https://example.com/a", "rows": [{"price": 9.99}]},
-            since=SINCE,
-            now=forbidden,
-            passed=forbidden,
+            lambda: Window(SINCE, forbidden, forbidden),
         )
 
     def test_leaves_are_found_wherever_they_are(self) -> None:
         """Paths start at the parameter and read like code."""
         order = {"id": MOMENT, "lines": [(Point(1, [str(WHEN)]),)], 3: {WHEN}}
-        found = digest({"order": order}, since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE).leaves
+        found = digest({"order": order}, window).leaves
         assert {leaf.path for leaf in found} == {'order["id"]', 'order["lines"][0][0].tags[0]', "order[3]{…}"}
 
     def test_the_order_of_leaves_does_not_depend_on_insertion(self) -> None:
@@ -1280,10 +1281,8 @@ class TestGlance:
     @settings(max_examples=500)
     def test_a_glance_clears_nothing_that_the_thorough_look_would_find(self, value: Any) -> None:
         """Both ways give one digest, one skeleton and the same leaves."""
-        glanced = digest({"x": value}, since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE)
-        thorough = digest(
-            MappingProxyType({"x": value}), since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE
-        )
+        glanced = digest({"x": value}, window)
+        thorough = digest(MappingProxyType({"x": value}), window)
         assert glanced == thorough
 
 

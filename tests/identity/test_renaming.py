@@ -48,7 +48,7 @@ def test_a_form_with_another_call_is_that_of_its_future(number: int) -> None:
     then, later = ({"x": around(future(call))[number]} for call in (was, now))
 
     def taken(arguments: dict[str, Any]) -> Any:
-        return digest(arguments, since=NOW, now=lambda: NOW, passed=lambda: 0.0)
+        return digest(arguments, lambda: Window(NOW, lambda: NOW, lambda: 0.0))
 
     forms = forms_of(then, taken(then), Window(NOW, lambda: NOW, lambda: 0.0))
     assert forms.digest_with({was: now}) == taken(later) != taken(then)

@@ -17,7 +17,6 @@ from flowfn.engine.replay.failing import act_on_errors
 from flowfn.engine.replay.namesakes import Caller, Claimant
 from flowfn.identity.digest import Digest, digest
 from flowfn.identity.made_with.captured import given_to_arguments
-from flowfn.identity.volatile import Window
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -33,12 +32,10 @@ def identify(call: Call, frame: Frame) -> None:
     definition, run = call.definition, frame.run
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
-    call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now, passed=run.root.passed)
+    call.digest = digested = digest(arguments, run.root.window)
     if digested.weak and (given := given_to_arguments(arguments)):
         call.arguments = arguments = {**arguments, **given}
-        call.digest = digested = digest(
-            arguments, since=run.root.since, now=run.host.now, passed=run.root.passed
-        )
+        call.digest = digested = digest(arguments, run.root.window)
     call.task, call.occurrence, call.branch = next_identity(
         frame, definition.qualified, digested.exact, of=claimant_of(frame, definition)
     )
@@ -52,7 +49,7 @@ def stay_behind(call: Call, calls: Iterable[Call]) -> None:
 
     run = call.run
     assert call.digest is not None
-    forms = forms_of(call.arguments, call.digest, Window(run.root.since, run.host.now, run.root.passed))
+    forms = forms_of(call.arguments, call.digest, run.root.window())
     call.behind = Behind(
         forms, [(each.future.call, each.future) for each in calls if each.future is not None]
     )

@@ -7,7 +7,7 @@ value to another one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from datetime import datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,10 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     task, occurrence, branch = next_identity(frame, name, digested.exact, own=True)
     record = _recorded(frame, name, task, branch, lines) if run.ledger.records else None
     if record is not None and record.finished:
-        return record.value()
+        value = record.value()
+        if isinstance(value, datetime):
+            run.root.reads_again(value.timestamp())
+        return value
     value = make()
     short = name.rpartition(".")[2]
     at = run.host.now()
@@ -47,11 +50,10 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
         frame.call.definition.code, occurrence, digested.form, branch,
     )  # fmt: skip
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
-    told = partial(run.ledger.note, None) if run.ledger.records else None
     if frame.call.definition.is_async and journal.commits_elsewhere:
-        journal.owe(note, RETURN, value, f"{name}()", told)
+        journal.owe(note, RETURN, value, f"{name}()")
         return value
-    drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()", told=told))
+    drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
     return value
 
 

@@ -215,7 +215,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     run, name, key = frame.run, question.name, question.key
     assert run.journal is not None
     payload = {"value": question.value} if key is None else {"key": key}
-    digested = digest(payload, since=run.root.since, now=run.host.now, passed=run.root.passed)
+    digested = digest(payload, run.root.window)
     task, occurrence, branch = next_identity(frame, name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
 

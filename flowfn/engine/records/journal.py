@@ -222,18 +222,13 @@ class Journal:
         """Whether the event loop's own thread can't commit in place: the saver needs the loop for that."""
         return self._backlog is None and getattr(self.saver, "needs_loop", False)
 
-    def owe(
-        self, note: Note, channel: str, value: Any, owner: str, told: Callable[[bytes], object] | None = None
-    ) -> None:
+    def owe(self, note: Note, channel: str, value: Any, owner: str) -> None:
         """Have what came of a call recorded with the next commit, and before another call begins.
 
         Raises:
             SerializationError: the value can't be stored; nothing was written.
         """
-        data = self.encode(value, owner)
-        if told is not None:
-            told(data)
-        row = WriteRow(note.row.task, self.next_order(), channel, data)
+        row = WriteRow(note.row.task, self.next_order(), channel, self.encode(value, owner))
         self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
         self.owed[row.task] = Writes(note.namespace, note.checkpoint, (note.row, row))
 

@@ -199,16 +199,16 @@ class Ledger:
         index = self._indexed
         if index.origins is None:
             assert self._anew is not None
-            comes_again = (
-                each for each in index.records.values() if each.finished and not self._is_vain(each)
-            )
-            index.origins = Origins(comes_again, self._dropped, self._anew, index.has_fractions)
+            telling = (each for each in index.records.values() if self._tells_of_items(each))
+            index.origins = Origins(telling, self._dropped, self._anew, index.has_fractions)
         return index.origins
 
-    def _is_vain(self, record: Record) -> bool:
-        """Whether an outcome is an error that nobody has acted on: the call runs again."""
-        assert record.outcome is not None
-        return record.outcome.channel == ERROR and not self.was_survived(record)
+    def _tells_of_items(self, record: Record) -> bool:
+        """Whether the ids and times in an outcome come again with what they are of. Those of an error that nobody has
+        acted on don't come at all, as the call runs again; those that were made once by place, with whatever item."""
+        if record.outcome is None or (record.info is not None and record.info.is_of_a_place):
+            return False
+        return record.outcome.channel != ERROR or self.was_survived(record)
 
     def note(self, call: Call | None, data: bytes) -> None:
         """Note what a call that ran anew came to, or what was answered: recorded calls may be told apart by that."""

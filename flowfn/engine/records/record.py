@@ -95,6 +95,11 @@ class CallInfo(NamedTuple):
     """Whether its caller knew no other function of its name; not where that wasn't recorded."""
 
     @property
+    def is_of_a_place(self) -> bool:
+        """Whether it is a value that was made once; see `engine/calls/once.py`."""
+        return not (self.code or self.arguments)
+
+    @property
     def summary(self) -> CallSummary:
         """The call, for people."""
         return CallSummary(self.name, self.arguments, self.site, self.code)

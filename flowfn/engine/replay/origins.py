@@ -5,7 +5,8 @@ or of what its caller was given, is made with that again; and a call whose own t
 told in this attempt is about what that names. Where the two differ in it, neither the clock nor chance made it anew:
 they are two calls. What code makes itself it wasn't told, though an earlier outcome may have it, as it was handed on.
 A time that isn't told to the microsecond may be in both by chance: then the calls are in doubt. An outcome that hands
-on what its own call was given says nothing of where that came from.
+on what its own call was given says nothing of where that came from. Nor does what was made once (`flowfn.uuid4()`): it
+goes by its place, and with another item where one was put in front.
 """
 
 from __future__ import annotations

@@ -59,8 +59,9 @@ def ambiguous(call: Call, verdict: Ambiguous) -> NonDeterminismError:
     only_in, made_by = (_A_TIME, "now") if is_time else ("what looks random", "uuid4")
     return NonDeterminismError(
         f"can't tell {call.summary} from the recorded {recorded}: they differ only in {only_in}. "
-        f"Made anew on each run? Make it with flowfn.{made_by}() or in a task, or leave it out: @task(ignore=…) or "
-        f"@task(key=…). Another item? Say on_divergence='rerun' to run it. {_FIRST}\n{report}",
+        f"Made anew on each run? Make it with flowfn.{made_by}(), or, for items that come and go, in a task that is "
+        "given the item; or leave it out: @task(ignore=…) or @task(key=…). "
+        f"Another item? Say on_divergence='rerun' to run it. {_FIRST}\n{report}",
         report,
     )
 

@@ -5,12 +5,14 @@ Rule: what is of one of them alone is in its `Run`; what any of them may find ou
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.runs.slots import Slots
 from flowfn.errors import Cancelled
+from flowfn.identity.volatile import Window
 from flowfn.report import Report
 from flowfn.runtime import RunControl
 
@@ -47,6 +49,9 @@ class Root:
 
     __slots__ = (
         "_elapsed",
+        "_now",
+        "_read_again",
+        "_since",
         "_when",
         "belated",
         "control",
@@ -64,16 +69,17 @@ class Root:
         "report",
         "rests",
         "reused",
-        "since",
         "unlisted",
         "waiting",
         "went_back",
     )
 
     def __init__(self, host: Host) -> None:
-        self.since, self._when = host.since()
+        self._since, self._when = host.since()
         """From when on a time among arguments may have been read off the clock for these runs."""
+        self._now = host.now
         self._elapsed = host.elapsed
+        self._read_again: list[float] = []
         self.report = Report()
         self.ran = Tally()
         self.reused = Tally()
@@ -120,8 +126,16 @@ class Root:
             if future is not None and not (call.definition.is_async or future.waiting or future.done()):
                 self.left.append(future)
 
-    def passed(self) -> float:
-        """The seconds since `since`, whatever the clock was set to meanwhile."""
+    def window(self) -> Window:
+        """When a time among the arguments of a call of this moment may have been read off the clock."""
+        return Window(self._since, self._now, self._passed, self._read_again)
+
+    def reads_again(self, time: float) -> None:
+        """Code is told the time at which it read the clock in an earlier attempt."""
+        insort(self._read_again, time)
+
+    def _passed(self) -> float:
+        """The seconds since then, whatever the clock was set to meanwhile."""
         return self._elapsed() - self._when
 
     def end(self, error: BaseException) -> None:
