@@ -214,11 +214,12 @@ class _Branches:
 
         One that waits for other branches to end may wait for the call that is held. What it made then it made after
         these had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
+        One whose own call is held comes no further by itself: where both calls are in doubt, both are refused.
         """
         assert self._frame.branches is not None
         assert before.branch is not None
         tasks, expected = self._by_number.get(before.branch, ()), self._frame.branches.expected
-        waits_for_it = before.in_doubt and any(map(joins, tasks))
+        waits_for_it = before.in_doubt and any(task in _waiting or joins(task) for task in tasks)
         if waits_for_it or any(self._is_busy(task, future) for task in tasks) or not tasks:
             return False
         is_news = before.branch not in expected

@@ -346,6 +346,23 @@ def test_a_random_argument_is_refused_in_asyncio_too(edited: Edited) -> None:
     assert (after.result, after.ran) == (None, [])
 
 
+def test_branches_whose_items_moved_are_refused_before_one_runs_again(edited: Edited) -> None:
+    """Rule 3: an order that has gone moves the others to other branches, where nobody comes for their records."""
+    body = """
+    async def pay(order):
+        return await step(f"{order} {secrets.token_hex(16)}")
+
+    orders = ["a", "b", "c"][0 if DIES else 1 :]
+    found = await asyncio.gather(*map(pay, orders))
+    die()
+    return found
+    """
+    edited.record(body)
+    after = edited.resume(body)
+    assert isinstance(edited.error, NonDeterminismError)
+    assert (after.result, after.ran) == (None, [])
+
+
 # -- code that changed ------------------------------------------------------------------------------
 
 FIXED = HEAD.replace('return f"R({url})"', 'return f"fixed R({url})"')
