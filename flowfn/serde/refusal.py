@@ -146,8 +146,9 @@ class Culprit(NamedTuple):
 
 def locate(value: Any, storable: Callable[[Any], bool], known: Callable[[type], bool]) -> Culprit:
     """Where to look for why a value can't be stored. `known`: of which classes instances can be."""
-    path = ""
-    while not _is_one(value):
+    path, met = "", set[int]()
+    while not (_is_one(value) or id(value) in met):  # what holds itself is told where it comes back
+        met.add(id(value))
         found = next(((step, part) for step, part in _parts(value) if not storable(part)), None)
         if found is None:
             break

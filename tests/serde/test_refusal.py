@@ -270,6 +270,16 @@ def test_a_value_that_contains_itself_is_refused_by_its_path() -> None:
     assert "contains itself" in str(_refused(items))
 
 
+def test_an_object_that_cannot_be_stored_and_leads_back_to_itself_is_told_where_it_does() -> None:
+    """A node of a tree that knows its parent: the way to the culprit has an end."""
+    parent, child = Holds([]), Holds(None)
+    parent.thing.append(child)
+    child.thing = parent
+    error = _refused(parent)
+    assert error.path == ".thing[0].thing"
+    assert "Make Holds a dataclass" in str(error)
+
+
 def test_an_error_in_the_values_own_code_is_told() -> None:
     """A broken `__iter__` or property is not flowfn's word."""
 
