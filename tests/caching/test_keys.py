@@ -193,6 +193,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], A
         ("calls = 0", "calls = 100", set()),
         ('["changes", "in", "place"]', '["changed"]', {"price", "outer"}),
         ("UNUSED = 1", "UNUSED = 2", set()),
+        ("def offset", "def unused(x):\n    return x\n\ndef offset", set()),
         ("abs(x)", "abs(x) + 1", {"price", "outer"}),
         ("RATE = 3", "RATE = 4", {"price", "outer"}),
         ("y=2", "y=3", {"price", "outer"}),

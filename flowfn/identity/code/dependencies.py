@@ -26,6 +26,7 @@ from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
 from flowfn.identity.code.held import Held
+from flowfn.identity.code.scopes import parts_of_names
 from flowfn.identity.code.unwrapping import attribute, can_be_looked_at
 from flowfn.identity.code.watch import Units
 from flowfn.identity.constant import is_constant
@@ -112,7 +113,7 @@ class Dependencies:
             if each is not function and type(each) is FunctionType:
                 self._count_defaults(each)
             of = "" if each is function else qualified_name(each)
-            for chain in sorted(chains):
+            for chain in sorted(parts_of_names(chains)):
                 if (id(scope.place(chain[0])), chain[0]) in assigned:
                     continue
                 for place in _places(scope, chain):

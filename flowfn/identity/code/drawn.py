@@ -15,7 +15,7 @@ from time import struct_time
 from typing import Any
 
 from flowfn.identity.code.assigned import lines
-from flowfn.identity.code.scopes import names_in
+from flowfn.identity.code.scopes import names_in, parts_of_names
 from flowfn.identity.code.source import parse
 from flowfn.identity.code.sources import Source, called_without_a_seed, meant, source_of
 from flowfn.identity.constant import is_constant
@@ -64,7 +64,7 @@ def _sources(namespace: Mapping[str, Any], name: str, seen: set[tuple[int, str]]
         except SyntaxError:  # a long table as it stands in a block
             continue
         yield from called_without_a_seed(tree, there)
-        for chain in names_in(tree):
+        for chain in parts_of_names(names_in(tree)):
             value = meant(chain, there)
             if (source := source_of(value)) is not None:
                 yield source

@@ -314,14 +314,14 @@ class _Walk:
         self.follow(attribute(function, "__wrapped__"))
 
     def _follow_name(self, chain: Chain, resolve: Callable[[Chain], Any]) -> None:
-        """Note what a dotted name stands for, and the code behind each object on the way there."""
+        """Note what a dotted name stands for, and each object on the way there, with the code behind it."""
         with suppress(Exception):  # a project's objects may raise anything when looked at
-            found = resolve(chain)
+            for length in range(1, len(chain) + 1):
+                found = resolve(chain[:length])
+                self.follow(found)
+                self._look_into(found)
             if self._opens and isinstance(found, ModuleType):
                 self._look_into_module(found)
-            self.follow(found)
-            for length in range(1, len(chain) + 1):
-                self._look_into(resolve(chain[:length]))
 
     def _class(self, cls: type) -> None:
         from flowfn.identity.code.source import class_unit, function_unit

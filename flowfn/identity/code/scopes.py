@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-__all__ = ["Chain", "names_in", "names_in_text"]
+__all__ = ["Chain", "names_in", "names_in_text", "parts_of_names"]
 
 Chain = tuple[str, ...]
-"""A dotted name: `helpers.clean` is `("helpers", "clean")`."""
+"""A dotted name, as a whole: `helpers.clean` is `("helpers", "clean")`, and `helpers` none beside it."""
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -33,6 +33,11 @@ def names_in_text(hint: str) -> frozenset[Chain]:
         return frozenset()
 
 
+def parts_of_names(chains: Iterable[Chain]) -> set[Chain]:
+    """Dotted names, and all that they lead through: of `helpers.table.rows` also `helpers` and `helpers.table`."""
+    return {chain[:length] for chain in chains for length in range(1, len(chain) + 1)}
+
+
 class _Names(ast.NodeVisitor):
     """Collects dotted names."""
 
@@ -49,13 +54,15 @@ class _Names(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        self._note(node)
-        self.generic_visit(node)
+        if not self._note(node):
+            self.generic_visit(node)
 
-    def _note(self, node: ast.expr) -> None:
+    def _note(self, node: ast.expr) -> bool:
+        """Note a dotted name, and say whether it is one."""
         chain = _chain(node)
         if chain and chain[0] not in self._hidden:
             self.found.add(chain)
+        return bool(chain)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self.generic_visit(node)
