@@ -104,6 +104,8 @@ class Future(UnlockedFuture[R], Generic[R]):
     """Stops what runs on a worker; says whether it could."""
     taker: int | None = None
     """The thread that took the job to run it in place, as it waited."""
+    turn: Callable[[], Awaitable[None]] | None = None
+    """Suspends a branch of asyncio code until it is to hear of this; see `hosts/in_turn.py`."""
     _place: Callable[[], None] | None = None
     before: Callable[[], Before | None] = staticmethod(lambda: None)
     _tell: Callable[[Future[R]], Any] | None = None
@@ -316,6 +318,9 @@ class Future(UnlockedFuture[R], Generic[R]):
                 joining = self.runner.join(self)
                 frame = current_frame.get()
                 await (joining if frame is None or frame.slots is None else wait_aside(joining))
+        if self.turn is not None:
+            turn, self.turn = self.turn, None
+            await turn()
         if self.runner is not None and self._is_suspended():
             await self.runner.others_end()
 

@@ -246,8 +246,8 @@ def test_a_call_that_runs_anew_looks_at_no_record_of_others() -> None:
     check(resumed, ((20, 40), (180, 200)), UNLIKE)
 
 
-IN_BRANCHES = Cost(159, 0)
-"""Of two calls: what a resumed one costs, on an event loop, and which of its equals are its branch's."""
+IN_BRANCHES = Cost(170, 0)
+"""Of two calls: what a resumed one costs, on an event loop, which of its equals are its branch's, and whose turn it is."""
 
 
 def test_a_recorded_call_of_a_branch_costs_the_same_among_many_equal_ones(memory_saver: MemorySaver) -> None:

@@ -141,6 +141,8 @@ async def _ended(future: Future[R]) -> Future[R]:
     """The future once it is done: its outcome is durable, and what ran it is about to say so."""
     if not future.done() and future.runner is not None:
         await future.runner.join(future)
+    if future.turn is not None:
+        await future.turn()
     return future
 
 

@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from asyncio import run_coroutine_threadsafe
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
 from functools import partial
@@ -29,6 +29,7 @@ from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
+from flowfn.hosts.in_turn import turn_of
 from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.moment import MOMENT, ending, stand_still
@@ -314,6 +315,9 @@ class LoopHost:
 
     def branch_began(self, frame: Frame) -> list[FrameType]:
         return branch_began(frame)
+
+    def turn_of(self, frame: Frame, place: int | None) -> Callable[[], Awaitable[None]] | None:
+        return turn_of(frame, place) if threading.get_ident() == self.thread else None
 
     def handed(self, frame: Frame) -> frozenset[tuple[str, str]]:
         return handed(frame)

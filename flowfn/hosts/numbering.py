@@ -169,6 +169,8 @@ class Numbers:
         self.starting: list[int | None] = []
         """Those of tasks that are being made; None of one that isn't counted."""
         self.frame = frame
+        self.turns: Any = None
+        """In which order they hear of outcomes while recorded calls are left; see `hosts/in_turn.py`."""
         self.watch: Any = None
         """Who looks at them while calls are held for one of them; see `hosts/branches.py`."""
         self._made: Counter[tuple[int, str]] = Counter()

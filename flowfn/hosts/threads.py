@@ -333,6 +333,9 @@ class ThreadHost:
         """See `branch`."""
         return ()
 
+    def turn_of(self, frame: Any, place: int | None) -> None:
+        """See `branch`."""
+
     def handed(self, frame: Any) -> frozenset[tuple[str, str]]:
         """See `branch`."""
         return frozenset()

@@ -69,9 +69,13 @@ def spawn(
                 run.newcomers.append(call)
         if reused is not None:
             reused.call = call.task
+            _give_turn(reused, frame, run.ledger.records[call.task].index)
             return reused
     report_weak(call, None)
-    return _start(call, host)
+    future = _start(call, host)
+    if run.ledger.records:
+        _give_turn(future, frame, None)
+    return future
 
 
 def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
@@ -93,6 +97,12 @@ def _start(call: Call, host: Any) -> Future[Any]:
         _refuse_belated(call.parent, future)
     host.start(future)
     return future
+
+
+def _give_turn(future: Future[Any], frame: Frame, place: int | None) -> None:
+    """Have the branches of code hear of outcomes in the order in which they did; a new one has no place in that."""
+    if frame.numbers is not None:
+        future.turn = frame.run.host_of(frame.call.definition).turn_of(frame, place)
 
 
 def _refuse_belated(frame: Frame, future: Future[Any]) -> None:

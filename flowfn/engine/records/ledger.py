@@ -16,6 +16,7 @@ from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, Nod
 from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.engine.replay.origins import Anew, Origins
+from flowfn.engine.replay.remade import Remade
 from flowfn.identity.digest import hashed
 from flowfn.identity.grown import Defaults, without_defaults
 from flowfn.identity.made_with.together import Maker
@@ -183,7 +184,12 @@ class Ledger:
 
     def branches(self, scope: str) -> Iterable[int]:
         """Those of a scope's code that have made recorded calls, in the order of the first of these."""
-        return self._indexed.branches.get(scope, ()) if self.records else ()
+        made = self._indexed.made.get(scope, ()) if self.records else ()
+        return dict.fromkeys(record.info.branch for record in made if record.info is not None)
+
+    def remade(self, scope: str) -> Remade:
+        """How far the code of a scope has come in making its calls again, which is at their beginning."""
+        return Remade(self._indexed.made.get(scope, ()))
 
     def calls_alike(self, scope: str, name: str, digest: bytes) -> Alike:
         """The same, also by the function that was called, and with those that came after one which left no record."""
@@ -348,12 +354,12 @@ class _Index:
         return found
 
     @cached_property
-    def branches(self) -> dict[str, dict[int, None]]:
-        """The branches of each scope's code."""
-        found: dict[str, dict[int, None]] = {}
+    def made(self) -> dict[str, list[Record]]:
+        """The calls that each scope's code made."""
+        found: dict[str, list[Record]] = {}
         for record in self.records.values():
             if (info := record.info) is not None:
-                found.setdefault(info.scope, {})[info.branch] = None
+                found.setdefault(info.scope, []).append(record)
         return found
 
     @cached_property
