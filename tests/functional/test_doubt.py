@@ -75,6 +75,30 @@ def test_the_author_decides(world: World, policy: str, ran: int) -> None:
     ]
 
 
+def test_what_the_author_decides_is_the_doubt_and_no_place(world: World) -> None:
+    """G2: a customer who came in front, and made all others come later, gets nobody's receipt by that."""
+    names, fails = ["b", "c"], [True]
+
+    @world.task(on_divergence="reuse")
+    async def charge(name: str, reference: str) -> str:
+        world.ran.append(name)
+        return f"receipt of {name}"
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        found = [await world.value(charge(name, str(uuid4()))) for name in names]
+        if fails:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, {}, thread_id="t")
+    names.insert(0, "a")
+    fails.clear()
+    assert world.invoke(wf, None, thread_id="t") == ["receipt of a", "receipt of b", "receipt of c"]
+    assert world.ran == ["b", "c", "a"]
+
+
 def test_a_refused_run_can_be_decided_later(world: World) -> None:
     """A refusal changes nothing: the record is still there for a run that the author has decided."""
     keys = (uuid4() for _ in count())

@@ -8,7 +8,8 @@ record is reused; if something random differs, only the author knows, and the ru
 was told both times or ids in which the two differ (`origins`), they are two calls. A whole day is the clock's only
 where nothing says that it names an item: no recorded call differs from that one in naming another day. Anything else
 is a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`); even then it
-is the call's place among those of its name, whatever order they were recorded in.
+is the call's place among those of its name, whatever order they were recorded in, and decides no doubt that it needn't:
+where items have moved, the record of a call that differs in what is random alone is at another one's place.
 
 Nothing here waits, runs or reads a record's value.
 """
@@ -126,12 +127,25 @@ def judge(
     if policy == "error":
         return next((Ambiguous(rival, forbidden=True) for rival in fitting(rivals)), NEW)
     if policy == "reuse":
-        placed = fitting(rivals.at(scope_code, sought.position))
-        return next((Same(rival, "position") for rival in placed), NEW)
+        chosen = fitting(_reused(rivals.at(scope_code, sought.position), similar, digest, seeker))
+        return next((Same(rival, "position") for rival in chosen), NEW)
     if policy == "rerun":
         return NEW
     doubted = fitting(seeker.possible(similar) if similar else ())
     return next((Ambiguous(rival) for rival in doubted if rival.finished), NEW)
+
+
+def _reused(place: Unclaimed, similar: Unclaimed, digest: Digest, seeker: Seeker) -> Iterator[Record]:
+    """What `on_divergence="reuse"` takes for a call, the first of them: a record that it would be in doubt with, best
+    the one of its place; else that of its place, unless both have leaves that may be made anew: they differ in more."""
+    if digest.skeleton is None:
+        yield from place
+        return
+    yield from (
+        each for each in seeker.possible(place) if each.info and each.info.skeleton == digest.skeleton
+    )
+    yield from seeker.possible(similar)
+    yield from (each for each in place if each.info and each.info.skeleton is None)
 
 
 def differs_in_a_day(rival: Record, digest: Digest) -> bool:

@@ -31,7 +31,7 @@ _A_TIME = "a time, which may be the clock's or an item's"
 
 _FIRST = (
     "What is recorded isn't found after such an edit, and runs again: before it, resume this run once with "
-    "on_divergence='reuse', which takes the record."
+    "@task(on_divergence='reuse'), which takes the record."
 )
 
 
