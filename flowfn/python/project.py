@@ -18,7 +18,7 @@ from typing import Any
 
 from flowfn.python.script import namespace_of
 
-__all__ = ["is_own", "is_own_module", "note_project"]
+__all__ = ["is_own", "is_own_file", "is_own_module", "note_project"]
 
 
 def is_own(definition: Any) -> bool:
@@ -26,7 +26,7 @@ def is_own(definition: Any) -> bool:
     if type(definition) is FunctionType:
         filename = definition.__code__.co_filename
         if not filename.startswith("<"):
-            return _is_own_file(filename)
+            return is_own_file(filename)
     return is_own_module(str(definition.__module__))
 
 
@@ -34,7 +34,7 @@ def is_own_module(name: str) -> bool:
     """Whether the module of a name is the project's."""
     file = namespace_of(name).get("__file__")
     if file:
-        return _is_own_file(file)
+        return is_own_file(file)
     return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
 
 
@@ -47,7 +47,7 @@ def note_project(function: Any) -> None:
     file = "" if code is None else code.co_filename
     if any(name in file for name in _INSTALLED) and file not in _written and _is_running(file):
         _written.add(file)
-        _is_own_file.cache_clear()
+        is_own_file.cache_clear()
 
 
 def _is_running(file: str) -> bool:
@@ -63,7 +63,8 @@ _written: set[str] = set()
 
 
 @lru_cache(maxsize=4096)
-def _is_own_file(filename: str) -> bool:
+def is_own_file(filename: str) -> bool:
+    """Whether a file is of the project."""
     path = os.path.realpath(filename)
     if path.startswith(_flowfns_folders()):
         return False

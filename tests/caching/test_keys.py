@@ -861,10 +861,16 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
         "if (TABLE := [{}]): pass",
         "for TABLE in ([0], [{}]): TABLE += [3]",
         "with nullcontext([{}]) as TABLE: pass",
+        "TABLE = []; TABLE.append({})",
+        "BASE = [{}]; TABLE = [*BASE]",
+        "RATE = {}; TABLE = dict(rate=RATE)",
+        "RATES = [{}]; TABLE = [rate for rate in RATES]",
+        "load = lambda: [{}]; TABLE = load()",
     ],
 )
 def test_whatever_gives_a_table_its_name_counts(module: Any, line: str) -> None:
-    """An assignment within an expression, a loop and a `with` at the top of a module do, too."""
+    """An assignment within an expression, a loop and a `with` at the top of a module do, too, and what is put into it
+    there, and what it is made of."""
     text = "from contextlib import nullcontext\nfrom flowfn import CachePolicy, task\n{}\n"
     text += "@task(cache_policy=CachePolicy())\ndef post(x): return TABLE[x]\n"
     keys = [_key(module(text.format(line.format(value))).post, 5) for value in (1, 2, 1)]
@@ -980,6 +986,99 @@ def test_what_each_process_draws_for_a_class_counts_by_its_line(
     assert before.startswith("app.price:")
     assert before == found_of_orders(told, made_with)
     assert before != found_of_orders(f"[{told}]", made_with)
+
+
+MAKING = {
+    "app": "from flowfn import CachePolicy, task\nfrom tables import RATES\n\n"
+    "@task(cache_policy=CachePolicy())\ndef price(x):\n    return x * RATES['low']\n",
+    "tables/__init__": "from . import base\nfrom tables.rates import load as loaded\n\nRATES = loaded(base.PATH)\n",
+    "tables/rates": "from .base import *\n\ndef load(path):\n    return Loader(path).read()\n\n"
+    "def other():\n    return 4\n",
+    "tables/base": "PATH = 'rates.csv'\nUNIT = 1\n\nclass Loader:\n    def __init__(self, path):\n"
+    "        self.path = path\n\n    def read(self):\n        return dict(low=UNIT)\n",
+}
+
+LAZILY = {
+    "app": "from flowfn import CachePolicy, task\n\n"
+    "@task(cache_policy=CachePolicy())\ndef price(x):\n    IMPORT\n    return VALUE\n",
+    "tables/__init__": "",
+    "tables/rates": "from .base import Loader\n\ndef load(path):\n    return Loader(path).read()\n\n"
+    "def other():\n    return 4\n",
+    "tables/base": MAKING["tables/base"],
+}
+
+
+@pytest.fixture
+def found_in(tmp_path: Path, run_python: Any) -> Callable[..., str]:
+    """The key that a process of its own finds for a project's task, after edits; `first` runs before."""
+
+    def found(project: dict[str, str], *edits: tuple[str, str], first: str = "") -> str:
+        for name, source in project.items():
+            for old, new in edits:
+                source = source.replace(old, new)
+            file = tmp_path / f"{name}.py"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(source)
+        return str(run_python("-B", "-c", f"{first}\n{FIND}").stdout.strip())
+
+    return found
+
+
+EDITS_BEHIND = [
+    ("UNIT = 1", "UNIT = 2", True),
+    ("dict(low=UNIT)", "dict(low=UNIT, high=2)", True),
+    ("Loader(path)", "Loader(path + '.gz')", True),
+    ("return 4", "return 5", False),
+    ("def load(path)", "# how\ndef load(path: str) -> dict", False),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "busts"), [("rates.csv", "rates.txt", True), *EDITS_BEHIND])
+def test_what_the_line_names_that_makes_a_table_counts(
+    found_in: Callable[..., str], old: str, new: str, busts: bool
+) -> None:
+    """The function that gives it, what that names, and what it is given, in whatever files."""
+    before = found_in(MAKING)
+    assert before.startswith("app.price:")
+    assert (before != found_in(MAKING, (old, new))) == busts
+
+
+@pytest.mark.parametrize(
+    ("imported", "value"),
+    [
+        ("from tables.rates import load", "load(x)"),
+        ("from tables.rates import load as give", "give(x)"),
+        ("import tables.rates", "tables.rates.load(x)"),
+        ("import tables.rates as found", "found.load(x)"),
+        ("from tables import rates", "rates.load(x)"),
+        ("from os import path; from tables.rates import load", "[load(each) for each in path.split(x)]"),
+    ],
+)
+def test_what_a_body_imports_counts(found_in: Callable[..., str], imported: str, value: str) -> None:
+    """By its text, whether it is loaded yet or not; and nothing is loaded to find it."""
+    edits = ("IMPORT", imported), ("VALUE", value)
+    before = found_in(LAZILY, *edits)
+    assert before.startswith("app.price:")
+    assert before == found_in(LAZILY, *edits, first="import tables.rates")
+    assert before == found_in(LAZILY, *edits, ("class Loader", "raise ValueError\n\nclass Loader"))
+    for old, new, busts in EDITS_BEHIND:
+        assert (before != found_in(LAZILY, *edits, (old, new))) == busts
+
+
+def test_a_module_that_a_body_imports_is_read_again_once_it_ran_again(
+    tmp_path: Path, run_python: Any
+) -> None:
+    """As in a notebook with autoreload: what it has now is what runs."""
+    (tmp_path / "rates.py").write_text("def load(x): return 1\n")
+    (tmp_path / "app.py").write_text(
+        "from flowfn import CachePolicy, task\n@task(cache_policy=CachePolicy())\ndef price(x):\n"
+        "    import rates\n    return rates.load(x)\n"
+    )
+    edit = "import pathlib; pathlib.Path('rates.py').write_text('def load(x): return 1 + 1'); "
+    again = "import importlib; importlib.reload(app.price.func.__globals__['rates']); "
+    program = f"import app, rates; app.rates = rates; {FIND}; {edit}{again}{FIND}"
+    first, second = run_python("-B", "-c", program).stdout.split()
+    assert first != second
 
 
 def test_the_line_counts_of_what_came_with_all_names_of_a_module(found_by: Callable[..., str]) -> None:

@@ -8,8 +8,9 @@ Rule: code is read, never called, and of libraries' code nothing counts.
 - `unwrapping`, `functions`, `classes`, `hints`: what is under wrappers, and what functions, classes and type hints are
   made of.
 - `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result
-  depends on, with `assigned`, the lines that make what can change in place, `cells`, where a notebook has these, and
-  `drawn`, which of them give another value in each process; `sources` of such values.
+  depends on, with `assigned`, the lines that make what can change in place, `cells`, where a notebook has these,
+  `texts`, what lines and imports lead to, and `drawn`, which lines give another value in each process; `sources` of
+  such values.
   `lines`: where in it a call stands.
 - `watch`: how long what was read holds; `seen`: whether a function or class was edited, `meaning`: whether a name in it
   means other code, and `held`: whether a container holds other code.

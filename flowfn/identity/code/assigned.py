@@ -1,10 +1,10 @@
 """What the source of a module gives a name: the code behind a value that can't count itself.
 
 Rule: a table or a settings object may change in place, and is no input then; but whoever edits the line that makes it
-edits code. What counts is that line alone, reduced as functions are, wherever the name was imported from. A file that
-was changed while the process ran needn't have the line that made the value: unless it spells it, it counts for this
-process alone. A notebook or a prompt has cells for a file (`cells`); a value that nothing there is seen to make counts
-by what it is when it is first named.
+edits code. What counts is that line, reduced as functions are, wherever the name was imported from, and what is done to
+the value below it; what the line names is left to `texts`. A file that was changed while the process ran needn't have
+the line that made the value: unless it spells it, it counts for this process alone. A notebook or a prompt has cells
+for a file (`cells`); a value that nothing there is seen to make counts by what it is when it is first named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
-__all__ = ["assignment", "lines"]
+__all__ = ["absolute", "as_loaded", "lines", "source_of"]
 
 _MOST_IMPORTS = 16
 """How often a name may be imported on, before it's a circle."""
@@ -31,21 +31,16 @@ _THIS_PROCESS = uuid4().hex
 _logger = logging.getLogger("flowfn")
 
 
-def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
-    """The source of what a module of the project's assigns to a name in its namespace; None where that isn't known."""
-    return "; ".join(text for _, text in lines(namespace, name)) or None
-
-
 def lines(namespace: Mapping[str, Any], name: str) -> list[tuple[Mapping[str, Any], str]]:
-    """Each piece of that source, with the namespace of the module in which it stands."""
+    """What modules of the project's assign to a name in a namespace, each with that of its module; the last is what
+    makes the value, and what comes before is done to it."""
     found: list[tuple[Mapping[str, Any], str]] = []
     for _ in range(_MOST_IMPORTS):
-        source = _source_of(namespace)
+        source = source_of(namespace)
         if source is None:
             break
         if (text := source.assigned(name)) is not None:
-            is_as_loaded = source.is_older or spells(text, namespace.get(name))
-            found.append((namespace, text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}"))
+            found.append((namespace, as_loaded(text, source, namespace.get(name))))
             if source.makes(name):
                 break
         place = _imported(source, namespace, name)
@@ -57,6 +52,13 @@ def lines(namespace: Mapping[str, Any], name: str) -> list[tuple[Mapping[str, An
     return found
 
 
+def as_loaded(text: str, source: Index | Cells, value: Any) -> str:
+    """A text that gave a value; of a file that was changed meanwhile one of this process alone, unless it spells it."""
+    if source.is_older or spells(text, value):
+        return text
+    return f"{text}  # in process {_THIS_PROCESS}"
+
+
 def _imported(
     source: Index | Cells, namespace: Mapping[str, Any], name: str
 ) -> tuple[Mapping[str, Any], str] | None:
@@ -65,7 +67,7 @@ def _imported(
     imports = [(module, name) for module in source.stars]
     if name in source.imports:
         imports.append(source.imports[name])
-    places = [(namespace_of(_absolute(module, package)), original) for module, original in imports]
+    places = [(namespace_of(absolute(module, package)), original) for module, original in imports]
     same = [(there, original) for there, original in places if original in there and there[original] is value]
     if same:
         return same[-1]
@@ -95,7 +97,8 @@ _unknowns: dict[tuple[int, str], tuple[Any, str]] = {}
 """By namespace and name: the value, held so that no other one gets its id, and what it counts by."""
 
 
-def _source_of(namespace: Mapping[str, Any]) -> Index | Cells | None:
+def source_of(namespace: Mapping[str, Any]) -> Index | Cells | None:
+    """What the file of a module of the project's says of its names, or the cells of a notebook."""
     name, file = namespace.get("__name__"), namespace.get("__file__")
     if name in MAIN and (file is None or str(file).startswith("<")):  # `<stdin>`
         return Cells(namespace)
@@ -104,8 +107,8 @@ def _source_of(namespace: Mapping[str, Any]) -> Index | Cells | None:
     return index_of(file)
 
 
-def _absolute(module: str, package: Any) -> str:
-    """The full name of a module that may be named from within a package."""
+def absolute(module: str, package: Any) -> str:
+    """The full name of a module that may be named from within a package; empty where there is none."""
     try:
         return resolve_name(module, package if isinstance(package, str) else None)
     except ImportError:

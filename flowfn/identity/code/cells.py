@@ -44,6 +44,11 @@ class Cells:
         """The modules of which it has all names, the first first."""
         return [module for _, index in self._indexes("import") for module in index.stars]
 
+    @property
+    def given(self) -> set[str]:
+        """The names that it gives a value of its own."""
+        return {name for _, index in self._indexes("") for name in index.given}
+
     def assigned(self, name: str) -> str | None:
         """What made the value that a name has, reduced; None where nothing is seen to."""
         texts = self._ways_made(name)
@@ -65,7 +70,7 @@ class Cells:
             if text is not None:
                 done.insert(0, text)
                 if _makes(text, name):
-                    found.append("; ".join(done))
+                    found.append("\n".join(done))
                     done = []
         return found
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import CodeType
 
 __all__ = [
+    "MUTATING",
     "VARARGS",
     "VARKEYWORDS",
     "all_code",
@@ -101,15 +102,16 @@ def assigns_by_name(code: CodeType) -> bool:
 
 def changes_items(code: CodeType) -> bool:
     """Whether it, or code inside it, may change what some mapping, list or set holds."""
-    return not _MUTATING.isdisjoint(all_names(code)) or any(map(_stores_an_item, steps_of(code)))
+    return not MUTATING.isdisjoint(all_names(code)) or any(map(_stores_an_item, steps_of(code)))
 
 
-_MUTATING = frozenset(
+MUTATING = frozenset(
     {
         *("update", "pop", "popitem", "setdefault", "clear", "__setitem__", "__delitem__"),
         *("append", "appendleft", "extend", "insert", "remove", "popleft", "add", "discard"),
     }
 )
+"""The methods that change what a mapping, list or set holds."""
 
 
 def _stores_an_item(step: dis.Instruction) -> bool:

@@ -4,22 +4,24 @@ Rule: its code, that of the project's functions, tasks and classes that it names
 in a container, and the constants that all of these name: values of closures, globals and class attributes that cannot
 change in place, and of what libraries have the name, as `from math import floor` may become `from math import ceil`.
 A value that can (a list, a connection) doesn't count itself, but by the line of its module that makes it (`assigned`);
-so does a class that a call makes (`create_model(…)`, a factory's). A name that the code itself assigns doesn't count: a
-counter is no input. Of what a class's body names a time or a random value counts by its line alone (`drawn`), as a
-class may be made with what nobody uses. They `hold` as long as the names mean the same objects, and these have the code
-that they had; until then nothing need be read again.
+so does a class that a call makes (`create_model(…)`, a factory's). What such a line names, and what bodies import,
+counts as it is written (`texts`). A name that the code itself assigns doesn't count: a counter is no input. Of what a
+class's body names a time or a random value counts by its line alone (`drawn`), as a class may be made with what nobody
+uses. They `hold` as long as the names mean the same objects, and these have the code that they had; until then nothing
+need be read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from flowfn.identity.code.assigned import assignment
+from flowfn.identity.code.assigned import lines
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.drawn import is_drawn
@@ -27,6 +29,7 @@ from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
 from flowfn.identity.code.held import Held
 from flowfn.identity.code.scopes import parts_of_names
+from flowfn.identity.code.texts import Place, Texts, imported_by, named_by
 from flowfn.identity.code.unwrapping import attribute, can_be_looked_at
 from flowfn.identity.code.watch import Units
 from flowfn.identity.constant import is_constant
@@ -34,6 +37,7 @@ from flowfn.identity.digest import exact, render
 from flowfn.identity.names import has_its_name, qualified_name
 from flowfn.python.cached_property import RENEWALS
 from flowfn.python.project import is_own, is_own_module
+from flowfn.python.script import namespace_of
 
 __all__ = ["Dependencies"]
 
@@ -67,6 +71,9 @@ class Dependencies:
         self.constants: dict[str, str] = {}
         self._digests: set[bytes] = set()
         self._at: dict[tuple[int, str], _Place] = {}
+        self._behind: list[Place] = []
+        """What counts by the texts of files, and `_namespaces`: the modules whose code is known, by name."""
+        self._namespaces: dict[str, Mapping[str, Any]] = {}
         self._stated = {
             id(each) for each, unit in walk.units.items() if unit is not None and "<" not in each.__qualname__
         }
@@ -79,6 +86,10 @@ class Dependencies:
         for each in walk.units:
             if isinstance(each, type):
                 self._count_members(each, stored)
+        for each, _, _ in scopes:
+            self._module(each.__globals__)
+            self._behind += imported_by(each)
+        self._count_behind()
         self._places = list(self._at.values())
         self._seen = list(_contents(self._places))
         self._code = _units.view(walk.units)
@@ -187,12 +198,34 @@ class Dependencies:
 
     def _count_source(self, name: str, place: _Place | None, of: str) -> bool:
         """Note the code that makes what a name stands for; False where that isn't known."""
-        text = None if place is None else assignment(*place)
-        if text is not None:
+        found = [] if place is None else lines(*place)
+        if found:
+            text = "\n".join(line for _, line in found)
             counted = f"{of}:{name} = {text}".encode("utf-8", "surrogatepass")
             self.constants[name] = _shown(text, counted)
             self._digests.add(counted)
-        return text is not None
+            for namespace, line in found:
+                self._behind += named_by(line, self._module(namespace))
+        return bool(found)
+
+    def _module(self, namespace: Mapping[str, Any]) -> str:
+        """Note a module, by the name of it."""
+        name = str(namespace.get("__name__"))
+        self._namespaces[name] = namespace
+        return name
+
+    def _count_behind(self) -> None:
+        """Count the texts of what lines name that make what can't count itself, and of what bodies import; and look
+        at these again once their modules are loaded, or have run again."""
+        found = Texts(self._behind, self._namespaces).found
+        texts = {f"{module}.{name}": text for (module, (name, *_)), text in found.items()}
+        self._digests.update(
+            f"{name}:{text}".encode("utf-8", "surrogatepass") for name, text in texts.items()
+        )
+        self.units = texts | self.units
+        for module in {module for module, _ in found} - self._namespaces.keys():
+            for place in ((sys.modules, module), (namespace_of(module), "__spec__")):
+                self._at[id(place[0]), place[1]] = place
 
 
 def _shown(text: str, counted: bytes) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-__all__ = ["Chain", "names_in", "names_in_text", "parts_of_names"]
+__all__ = ["Chain", "imports_in", "names_in", "names_in_text", "parts_of_names"]
 
 Chain = tuple[str, ...]
 """A dotted name, as a whole: `helpers.clean` is `("helpers", "clean")`, and `helpers` none beside it."""
@@ -31,6 +31,18 @@ def names_in_text(hint: str) -> frozenset[Chain]:
         return names_in(ast.parse(hint, mode="eval"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
+
+
+def imports_in(node: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """The names that imports in code give: each with the module, and what it is called there; empty if it is that."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.ImportFrom):
+            module = "." * each.level + (each.module or "")
+            yield from ((alias.asname or alias.name, module, alias.name) for alias in each.names)
+        elif isinstance(each, ast.Import):
+            for alias in each.names:
+                root = alias.name.partition(".")[0]
+                yield (alias.asname, alias.name, "") if alias.asname else (root, root, "")
 
 
 def parts_of_names(chains: Iterable[Chain]) -> set[Chain]:
@@ -70,16 +82,22 @@ class _Names(ast.NodeVisitor):
             self.found |= names_in_text(text)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._function(node.args, node.body)
+        self._function(node.args, node.body, node.decorator_list)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self._function(node.args, node.body)
+        self._function(node.args, node.body, node.decorator_list)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._function(node.args, [node.body])
 
-    def _function(self, arguments: ast.arguments, body: list[ast.stmt] | list[ast.expr]) -> None:
-        self.visit(arguments)  # its defaults are worked out outside
+    def _function(
+        self,
+        arguments: ast.arguments,
+        body: list[ast.stmt] | list[ast.expr],
+        decorators: Iterable[ast.expr] = (),
+    ) -> None:
+        for each in (arguments, *decorators):  # defaults and decorators are worked out outside
+            self.visit(each)
         parameters = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
         self._inside(parameters | _bound_in(body), body)
 
@@ -159,7 +177,7 @@ def _bound_in(body: Iterable[ast.AST]) -> set[str]:
                 bound.update(target.id for target in named)
                 continue
             case ast.Import() | ast.ImportFrom():
-                bound.update(alias.asname or alias.name.partition(".")[0] for alias in each.names)
+                bound.update(name for name, _, _ in imports_in(each))
             case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar():
                 bound.update({each.name} if each.name else ())
             case ast.MatchMapping():

@@ -13,22 +13,24 @@ import ast
 import linecache
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
-from flowfn.identity.code.compiled import all_code, code_inside, parameters_of
+from flowfn.identity.code.compiled import MUTATING, all_code, code_inside, parameters_of
 from flowfn.identity.code.fstrings import FString
-from flowfn.identity.code.scopes import Chain, names_in
+from flowfn.identity.code.scopes import Chain, imports_in, names_in
 from flowfn.python.began import BEGAN
 from flowfn.python.script import namespace_of
 
 __all__ = ["Index", "Unit", "class_unit", "function_unit", "gives", "index_of", "index_of_text", "parse"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Definition = _Function | ast.ClassDef
 _Binding = ast.stmt | ast.NamedExpr | ast.withitem
-"""What gives a name a value: an assignment, also within an expression, a loop, or an item of a `with`."""
+"""What gives a name a value: an assignment, also within an expression, a loop, or an item of a `with`; and what puts
+something into the value that it has, as a call of `append` does."""
 
 _SLACK: Final = 1.0
 """Seconds by which the clock of a file system may be behind."""
@@ -137,25 +139,29 @@ class Index(ast.NodeVisitor):
         self.lambdas: dict[int, list[ast.Lambda]] = {}
         self.classes: dict[str, list[ast.ClassDef]] = {}
         self._assignments: dict[str, list[_Binding]] = {}
-        self._decorated: dict[str, tuple[list[ast.expr], _Function]] = {}
+        self._definitions: dict[str, list[tuple[list[ast.expr], _Definition]]] = {}
         self.imports: dict[str, tuple[str, str]] = {}
-        """The names that the top of the file has from other modules: from which, and what they are called there."""
+        """The names that the top of the file has from other modules: from which, and what they are called there; the
+        empty name is the module itself."""
         self.stars: list[str] = []
         """The modules of which it has all names, the first first."""
         self._scope: list[str] = []
         self.visit(tree)
 
     def assigned(self, name: str) -> str | None:
-        """What the top of the file assigns to a name, reduced, or the function there that decorators make it of."""
-        nodes = self._assignments.get(name)
-        if nodes is not None:
-            return "; ".join(map(self._text, nodes))
-        return _decorated(*self._decorated[name]) if name in self._decorated else None
+        """What the top of the file assigns to a name, or does to what it has, and defines under it, reduced."""
+        assigned = map(self._text, self._assignments.get(name, ()))
+        defined = (_defined(*each) for each in self._definitions.get(name, ()))
+        return "\n".join([*assigned, *defined]) or None
+
+    @property
+    def given(self) -> Iterable[str]:
+        """The names that the top of the file gives a value of its own."""
+        return self._assignments.keys() | self._definitions.keys()
 
     def makes(self, name: str) -> bool:
         """Whether what is assigned gives the name a value of its own: neither changes nor uses the one that it has."""
-        nodes = self._assignments.get(name)
-        return nodes is None or any(gives(node, name) for node in nodes)
+        return name in self._definitions or any(gives(node, name) for node in self._assignments.get(name, ()))
 
     def _text(self, node: _Binding) -> str:
         """An assignment, reduced; a long table as it stands, comments and all, since writing it anew takes seconds."""
@@ -203,9 +209,17 @@ class Index(ast.NodeVisitor):
     def _function(self, node: _Function) -> None:
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         self.functions[first, node.name] = node
-        if node.decorator_list and not self._scope:
-            self._decorated[node.name] = (node.decorator_list, node)
+        self._define(node)
         self._inside(node, node.name, "<locals>")
+
+    def _define(self, node: _Definition) -> None:
+        if not self._scope:
+            self._definitions.setdefault(node.name, []).append((node.decorator_list, node))
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        changes = isinstance(called, ast.Attribute) and called.attr in MUTATING
+        self._assignment(node, [called] if called is not None and changes else [])
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self._assignment(node, node.targets)
@@ -232,12 +246,18 @@ class Index(ast.NodeVisitor):
                 self._assignments.setdefault(each.id, []).append(node)
         self.generic_visit(node)
 
+    def visit_Import(self, node: ast.Import) -> None:
+        self._import(node)
+
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if not self._scope:
-            module = "." * node.level + (node.module or "")
-            self.imports |= {each.asname or each.name: (module, each.name) for each in node.names}
-            if self.imports.pop("*", None) is not None:
+        self._import(node)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for name, module, original in () if self._scope else imports_in(node):
+            if name == "*":
                 self.stars.append(module)
+            else:
+                self.imports[name] = module, original
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.lambdas.setdefault(node.lineno, []).append(node)
@@ -245,6 +265,7 @@ class Index(ast.NodeVisitor):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.classes.setdefault(".".join([*self._scope, node.name]), []).append(node)
+        self._define(node)
         self._inside(node, node.name)
 
     def _inside(self, node: ast.AST, *scope: str) -> None:
@@ -259,7 +280,7 @@ def gives(statement: _Binding, name: str) -> bool:
     is_stored = {type(each.ctx) is ast.Store for each in nodes}
     if isinstance(statement, ast.Expr):
         return not is_stored
-    if isinstance(statement, _Function):
+    if isinstance(statement, _Definition):
         return statement.name == name
     return is_stored == {True} and not isinstance(statement, ast.AugAssign)
 
@@ -280,8 +301,8 @@ def _value_of(node: _Binding) -> ast.stmt | ast.expr:
     return (node.value if isinstance(node, ast.AnnAssign | ast.NamedExpr) else None) or node
 
 
-def _decorated(decorators: list[ast.expr], node: _Function) -> str:
-    """A function below its decorators, which the function itself has no longer."""
+def _defined(decorators: list[ast.expr], node: _Definition) -> str:
+    """A function or class below its decorators, which it has no longer itself."""
     lines = [f"@{ast.unparse(_Reducer().visit(each))}" for each in decorators]
     return "\n".join([*lines, ast.unparse(node)])
 

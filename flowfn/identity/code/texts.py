@@ -1,0 +1,114 @@
+"""The texts behind names, as files of the project have them: what gives a name its value, and what that names in turn.
+
+Rule: where no value can tell, the text does: of what a table is made (`RATES = load(BASE)`), and of what the body of a
+function imports, which may not be loaded yet. Nothing is imported for that. A name is followed into the file that it
+is imported from; a module that is a value counts whole. Libraries' files count for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib.machinery import PathFinder
+from os.path import basename
+from types import FunctionType
+from typing import Any
+
+from flowfn.identity.code.assigned import absolute, as_loaded, source_of
+from flowfn.identity.code.cells import Cells
+from flowfn.identity.code.scopes import Chain, imports_in, names_in
+from flowfn.identity.code.source import Index, function_unit, index_of, parse
+from flowfn.python.project import is_own_file
+from flowfn.python.script import namespace_of
+
+__all__ = ["Place", "Texts", "imported_by", "named_by"]
+
+Place = tuple[str, Chain]
+"""A module, and a dotted name in it; an empty one is all of it."""
+
+
+def named_by(text: str, module: str) -> Iterator[Place]:
+    """What code at the top of a module names."""
+    return ((module, chain) for chain in _names(text))
+
+
+def imported_by(function: FunctionType) -> Iterator[Place]:
+    """What a function imports in its body: of each import that of it which the function names."""
+    unit, package = function_unit(function), function.__globals__.get("__package__")
+    if unit.is_source and "import " in unit.text:
+        for name, module, original in imports_in(parse(unit.text)):
+            rests = [chain[1:] for chain in unit.names if chain[0] == name] or [()]
+            yield from _imported(module, original, package, rests)
+
+
+class Texts:
+    """The texts behind names; `namespaces` are modules of which code holds what needn't be loaded under the name now.
+
+    `found` has the texts that give these names their values, and those of all that they name, by module and name.
+    """
+
+    def __init__(self, places: Iterable[Place], namespaces: Mapping[str, Mapping[str, Any]]) -> None:
+        self.found: dict[Place, str] = {}
+        self._namespaces = namespaces
+        waiting, met = [*places], set[Place]()
+        for place in waiting:
+            if place not in met:
+                met.add(place)
+                waiting += self._follow(*place)
+
+    def _follow(self, module: str, chain: Chain) -> Iterator[Place]:
+        """Note what a module gives a name, and say where that leads."""
+        namespace = self._namespaces.get(module) or namespace_of(module)
+        source, package = _read(module, namespace)
+        if source is None:
+            return
+        if not chain:
+            yield from ((module, (name,)) for name in source.given)
+            return
+        name, rest = chain[0], chain[1:]
+        text = source.assigned(name)
+        if name in source.imports:
+            yield from _imported(*source.imports[name], package, [rest])
+        if text is not None:
+            self.found[module, (name,)] = as_loaded(text, source, namespace.get(name))
+            yield from named_by(text, module)
+            return
+        for star in source.stars:
+            yield from _imported(star, "", package, [chain])
+        yield f"{module}.{name}", rest  # it may be a module of its own
+
+
+def _imported(module: str, original: str, package: Any, rests: Iterable[Chain]) -> Iterator[Place]:
+    """Where an import leads, by what its name is followed by."""
+    if module := absolute(module, package):
+        yield from ((module, (original, *rest) if original else rest) for rest in rests)
+
+
+def _read(module: str, namespace: Mapping[str, Any]) -> tuple[Index | Cells | None, Any]:
+    """What a module of the project says of its names, and its package; it needn't be loaded."""
+    if namespace:
+        return source_of(namespace), namespace.get("__package__")
+    file = _file_of(module)
+    if file is None or not is_own_file(file):
+        return None, None
+    return index_of(file), module if basename(file) == "__init__.py" else module.rpartition(".")[0]
+
+
+def _file_of(module: str) -> str | None:
+    """The file of a module that isn't loaded."""
+    name, path, spec = "", None, None
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = PathFinder.find_spec(name, path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return None if spec is None else spec.origin
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str) -> frozenset[Chain]:
+    try:
+        return names_in(parse(text))
+    except SyntaxError:  # a long table as it stands in a block
+        return frozenset()
