@@ -8,10 +8,10 @@ that another function takes the place of, as in a test. It holds nothing of what
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
 from flowfn.identity.code.meaning import Change, Meaning, is_replaced
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Seen", "seen"]
 
+T = TypeVar("T")
+
 _Meanings = list[tuple[str, Meaning]]
+_Attribute = tuple[ReferenceType[Any], str]
+"""What has it, and its name."""
 
 
 def seen(unit: Any, scope: Any = None, chains: Iterable[Chain] = ()) -> Seen:
@@ -60,18 +64,10 @@ class _Names:
     """What names meant, and the attributes of modules, classes and functions that lead on from there."""
 
     def __init__(self, scope: Any, chains: Iterable[Chain]) -> None:
-        self._attributes: dict[tuple[int, str], tuple[ReferenceType[Any], str, Meaning]] = {}
+        self._attributes: dict[tuple[int, str], tuple[_Attribute, Meaning]] = {}
         for chain in chains:
             with suppress(Exception):  # a project's objects may raise anything when looked at
                 self._follow(scope, chain)
-
-    def _change_of_attributes(self) -> Change:
-        found = Change.NONE
-        for holder, name, meaning in self._attributes.values():
-            now, before = getattr(holder(), "__dict__", _NOTHING).get(name), meaning.was()
-            if before is None or (now is not before and type(now) is not before):
-                found = max(found, meaning.change(now))
-        return found
 
     def _follow(self, scope: Any, chain: Chain) -> None:
         for depth in range(1, len(chain)):
@@ -86,7 +82,7 @@ class _Names:
         holder = next((each for each in above if name in vars(each)), namespace)
         meaning = Meaning(vars(holder).get(name))
         if meaning.may_lead:
-            self._attributes[id(holder), name] = ref(holder), name, meaning
+            self._attributes[id(holder), name] = (ref(holder), name), meaning
 
 
 class _Function(_Names):
@@ -113,17 +109,11 @@ class _Function(_Names):
             return Change.GONE
         if function.__code__ is not self._code:
             return Change.EDIT
-        found, namespace = Change.NONE, function.__globals__
-        for name, meaning in self._globals:
-            now, before = namespace.get(name), meaning.was()
-            if before is None or (now is not before and type(now) is not before):
-                found = max(found, meaning.change(now))
-        closure = function.__closure__ or ()
-        for index, meaning in self._cells:
-            now, before = content_of(closure[index]), meaning.was()
-            if before is None or (now is not before and type(now) is not before):
-                found = max(found, meaning.change(now))
-        return max(found, self._change_of_attributes()) if self._attributes else found
+        found = _change(self._globals, function.__globals__.get)
+        if self._cells:
+            closure = function.__closure__ or ()
+            found = max(found, _change(self._cells, lambda index: content_of(closure[index])))
+        return max(found, _change(self._attributes.values(), _held)) if self._attributes else found
 
 
 class _Class(_Names):
@@ -154,12 +144,8 @@ class _Class(_Names):
             return Change.EDIT
         found = Change.NONE if is_same and not self._has_more_methods(members) else Change.MORE
         if self._globals:
-            namespace = namespace_of(self._module)
-            for name, meaning in self._globals:
-                now, before = namespace.get(name), meaning.was()
-                if before is None or (now is not before and type(now) is not before):
-                    found = max(found, meaning.change(now))
-        return max(found, self._change_of_attributes()) if self._attributes else found
+            found = max(found, _change(self._globals, namespace_of(self._module).get))
+        return max(found, _change(self._attributes.values(), _held)) if self._attributes else found
 
     def _has_edited_methods(self, cls: type) -> bool:
         """Whether members have other functions of the same names, or the same functions other code."""
@@ -175,6 +161,21 @@ _Functions = list[tuple[ReferenceType[Any], CodeType, str]]
 """The functions of a method, or of a property, with the code and the name of each."""
 
 _NOTHING: dict[str, Any] = {}
+
+
+def _change(meanings: Iterable[tuple[T, Meaning]], now_of: Callable[[T], Any]) -> Change:
+    """What has changed of what these meant. Each run looks at all names, so that most are passed over right here."""
+    found = Change.NONE
+    for name, meaning in meanings:
+        now, before = now_of(name), meaning.was()
+        if before is None or (now is not before and type(now) is not before):
+            found = max(found, meaning.change(now))
+    return found
+
+
+def _held(attribute: _Attribute) -> Any:
+    holder, name = attribute
+    return getattr(holder(), "__dict__", _NOTHING).get(name)
 
 
 def _meanings(scope: Any, chains: list[Chain]) -> Iterator[tuple[str, Meaning]]:
