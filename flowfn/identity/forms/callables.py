@@ -20,8 +20,8 @@ from flowfn.identity.code.marked import attributes_of_function
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
-from flowfn.identity.made_with.begun import as_begun
 from flowfn.identity.made_with.captured import class_made_with
+from flowfn.identity.made_with.states import states_of
 from flowfn.identity.names import ALIAS, has_its_name, name_of_code, named, qualified_name
 from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
@@ -177,11 +177,11 @@ def _cells_beside(function: types.FunctionType, wrapped: Any) -> list[tuple[str,
     """A function's closure without what it is around, locks, which decide only when it runs, and what it keeps in what
     began empty, as a memo does: neither tells it from others."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    begun = as_begun(function)
+    states = states_of(function)
     return [
         (name, cell)
         for name, cell in cells
-        if name not in begun and not _holds(cell, wrapped) and not _holds_a_lock(cell)
+        if name not in states and not _holds(cell, wrapped) and not _holds_a_lock(cell)
     ]
 
 

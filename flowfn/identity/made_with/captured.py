@@ -36,8 +36,8 @@ from flowfn.identity.code.functions import (
 from flowfn.identity.code.marked import attributes_of_function
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.attributes import attributes_of
-from flowfn.identity.made_with.begun import CONTAINERS, as_begun
 from flowfn.identity.made_with.given import given_by
+from flowfn.identity.made_with.states import CONTAINERS, states_of
 from flowfn.identity.names import name_of_code, qualified_name
 from flowfn.python.parametrised import option
 from flowfn.python.plain import PLAIN
@@ -114,7 +114,7 @@ class _Look:
         self._left = _MAX_PARTS
         self._depth = 0
         self._states: dict[int, Any] = {}
-        """What states were at first that functions share, by their ids."""
+        """The states that functions share, by their ids."""
         self._inside: list[Any] = []
         """The classes and objects that are being looked at: what leads back to them is told by a name."""
         self.untold: list[Any] = []
@@ -127,11 +127,11 @@ class _Look:
             raise _TooLarge
         if type(value) in _ATOMS:
             return value
-        if self._depth >= _MAX_DEPTH:
+        if self._depth >= _MAX_DEPTH or id(value) in self._states:
             return qualified_name(type(value))
         self._depth += 1
         try:
-            return self._at_compound(self._states.get(id(value), value))
+            return self._at_compound(value)
         except _TooLarge:
             raise
         except Exception:  # objects run their authors' code when looked at
@@ -188,10 +188,10 @@ class _Look:
         return held if written_as == qualified_name(function) else {**held, "written as": written_as}
 
     def _held_by(self, function: FunctionType) -> dict[str, Any]:
-        """What a function inside another one was made with, and was given since; of its state counts, here and in what
-        shares that, what it was at first."""
+        """What a function inside another one was made with, and was given since; its state, which others may share,
+        counts by its type."""
         held = dict(values_of(function))
-        self._states.update((id(held[name]), value) for name, value in as_begun(function).items())
+        self._states.update((id(held[name]), held[name]) for name in states_of(function))
         return held | dict(attributes_of_function(function))
 
     def _handed_to_library(self, function: FunctionType) -> Iterator[tuple[str, Any]]:

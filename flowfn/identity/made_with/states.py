@@ -1,4 +1,4 @@
-"""What variables held at first that a function shares with others inside the same one: a memo, a counter in a dict.
+"""Which variables are a state that a function shares with others inside the same one: a memo, a counter in a dict.
 
 Rule: a list, dict or set that the function around it makes of constants alone, and leaves to the functions inside it,
 holds what these have put there since. Of one that changes such things itself, that is its state, another one on each
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import dropwhile, islice, pairwise
 from types import CodeType, FunctionType
@@ -20,31 +20,24 @@ from typing import Any
 from flowfn.identity.code.around import code_around
 from flowfn.identity.code.compiled import changes_items, code_inside
 from flowfn.identity.made_with.assignments import Step, steps_of_maker
-from flowfn.values import MISSING
 
-__all__ = ["CONTAINERS", "as_begun"]
+__all__ = ["CONTAINERS", "states_of"]
 
 CONTAINERS = frozenset({list, dict, set, deque, defaultdict, Counter, OrderedDict})
 """What memos and counters are kept in."""
 
-_EMPTY: Mapping[str, Any] = {
-    each.__name__: [] if each in (list, deque) else {} if issubclass(each, dict) else set()
-    for each in CONTAINERS
-}
 
-
-def as_begun(function: FunctionType) -> Mapping[str, Any]:
-    """What the variables in its closure held at first that are a state, by name."""
+def states_of(function: FunctionType) -> frozenset[str]:
+    """The variables in its closure that are a state."""
     if not function.__closure__ or not changes_items(function.__code__):
-        return {}
+        return frozenset()
     held = zip(function.__code__.co_freevars, function.__closure__, strict=True)
     names = [name for name, cell in held if _holds_a_container(cell)]
     if not names:
-        return {}
+        return frozenset()
     module = sys.modules.get(str(function.__globals__.get("__name__")))
     path = (*code_around(module, function.__code__.co_qualname), function.__code__)
-    found = ((name, _begun(path, name)) for name in names)
-    return {name: value for name, value in found if value is not MISSING}
+    return frozenset(name for name in names if _is_a_state(path, name))
 
 
 def _holds_a_container(cell: Any) -> bool:
@@ -55,21 +48,21 @@ def _holds_a_container(cell: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _begun(path: tuple[CodeType, ...], name: str) -> Any:
-    """What a variable of one of the functions around the last one, the outermost first, holds at first, if nothing but
-    what is inside all of them changes that; else `MISSING`."""
+def _is_a_state(path: tuple[CodeType, ...], name: str) -> bool:
+    """Whether a variable of one of the functions around the last one, the outermost first, is made of constants there,
+    and nothing but what is inside all of them changes it."""
     owners = [place for place, code in enumerate(path[:-1]) if name in code.co_cellvars]
     if not owners:
-        return MISSING
+        return False
     path = path[owners[-1] :]
     owner, *between = steps = [list(steps_of_maker(code)) for code in path[:-1]]
     stored = [at for at, step in enumerate(owner) if (step.action, step.name) == ("STORE_DEREF", name)]
-    if len(stored) != 1 or owner[stored[0]].joins:
-        return MISSING
+    if len(stored) != 1 or owner[stored[0]].joins or not _is_of_constants(owner[: stored[0]]):
+        return False
     if any(_hands_on(steps[at], beside) for at, beside in _changing_beside(path, name)):
-        return MISSING
+        return False
     rest = [owner[: stored[0]], owner[stored[0] + 1 :], *between]
-    return MISSING if any(_uses(steps, name) for steps in rest) else _value_before(owner, stored[0])
+    return not any(_uses(steps, name) for steps in rest)
 
 
 def _changing_beside(path: tuple[CodeType, ...], name: str) -> Iterator[tuple[int, CodeType]]:
@@ -116,59 +109,40 @@ def _becomes_an_attribute(steps: list[Step], at: int) -> bool:
 _LOADS_OF = ("LOAD_ATTR", "LOAD_METHOD")
 
 
-class _NoConstant(Exception):
-    """A step makes something of more than constants."""
+def _is_of_constants(steps: list[Step]) -> bool:
+    """Whether the expression that ends with the steps is made of constants alone."""
+    wanted = 1
+    for step in reversed(steps):
+        if step.action not in _IDLE:
+            operands = _operands_of(step)
+            if operands is None or step.joins:
+                return False
+            wanted += operands - 1
+            if not wanted:
+                return True
+    return False
 
 
-def _value_before(steps: list[Step], end: int) -> Any:
-    """The value of the expression that ends before a step, if it is made of constants alone; else `MISSING`."""
-    backwards = (step for step in reversed(steps[:end]) if step.action not in _IDLE)
-    try:
-        return _value(backwards)
-    except (_NoConstant, TypeError):  # such a constant can't be a key
-        return MISSING
+_IDLE = ("PRECALL", "PUSH_NULL", "NOP")
 
 
-_IDLE = ("PRECALL", "NOP")
+def _operands_of(step: Step) -> int | None:
+    """How many values a step makes one of; None of one that may make it of more than constants."""
+    match step.action:
+        case "LOAD_CONST" | "LOAD_SMALL_INT":
+            return 0
+        case "LOAD_GLOBAL":
+            return 0 if step.name in _CLASSES else None
+        case "BUILD_LIST" | "BUILD_SET" | "BUILD_TUPLE":
+            return int(step.name)
+        case "BUILD_MAP":
+            return 2 * int(step.name)
+        case "BUILD_CONST_KEY_MAP" | "CALL":
+            return 1 + int(step.name)
+        case "LIST_EXTEND" | "SET_UPDATE" | "DICT_UPDATE":
+            return 2
+    return None
 
 
-def _value(backwards: Iterator[Step]) -> Any:
-    """What a step makes, and those before it that it needs, which it takes."""
-    action, name, _, joins = next(backwards, _NOTHING)
-    if joins:
-        raise _NoConstant
-    if action in ("LOAD_CONST", "LOAD_SMALL_INT"):
-        return name
-    if action == "CALL":
-        return _empty(backwards, name)
-    if action in ("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE"):
-        added, container = _value(backwards), _value(backwards)
-        return type(container)([*container, *added]) if action != "DICT_UPDATE" else container | added
-    if action == "BUILD_CONST_KEY_MAP":
-        return dict(zip(_value(backwards), _values(backwards, name), strict=True))
-    if action == "BUILD_MAP":
-        flat = _values(backwards, 2 * name)
-        return dict(zip(flat[::2], flat[1::2], strict=True))
-    if action not in _BUILDS:
-        raise _NoConstant
-    return _BUILDS[action](_values(backwards, name))
-
-
-_NOTHING = Step("", None, 0, False)
-_BUILDS: Mapping[str, Any] = {"BUILD_LIST": list, "BUILD_SET": set, "BUILD_TUPLE": tuple}
-
-
-def _values(backwards: Iterator[Step], count: int) -> list[Any]:
-    return [_value(backwards) for _ in range(count)][::-1]
-
-
-def _empty(backwards: Iterator[Step], arguments: int) -> Any:
-    """What a call of a class of containers makes: an empty one, also where a `defaultdict` is given a class."""
-    given = [next(backwards, _NOTHING) for _ in range(arguments)]
-    callee = next(backwards, _NOTHING)
-    if callee.action == "PUSH_NULL":
-        callee = next(backwards, _NOTHING)
-    fits = all(each.action == "LOAD_GLOBAL" for each in given) and (not given or callee.name == "defaultdict")
-    if callee.name not in _EMPTY or not fits:
-        raise _NoConstant
-    return _EMPTY[callee.name]
+_CLASSES = frozenset({each.__name__ for each in (*CONTAINERS, int, float, bool, str)})
+"""What makes a container, or is what a `defaultdict` makes."""
