@@ -5,7 +5,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache, partial, wraps
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -818,19 +818,25 @@ FIND = (
 
 
 @pytest.fixture
-def found_by(tmp_path: Path, run_python: Any) -> Callable[..., str]:
-    """The key that a process of its own finds, after edits of the source."""
+def found_in(tmp_path: Path, run_python: Any) -> Callable[..., str]:
+    """The key that a process of its own finds for a project's task, after edits; `first` runs before."""
 
-    def found(*edits: tuple[str, str]) -> str:
-        for name, source in SETTINGS.items():
+    def found(project: dict[str, str], *edits: tuple[str, str], first: str = "") -> str:
+        for name, source in project.items():
             for old, new in edits:
                 source = source.replace(old, new)
             file = tmp_path / f"{name}.py"
             file.parent.mkdir(exist_ok=True)
             file.write_text(source)
-        return str(run_python("-B", "-c", FIND).stdout.strip())
+        return str(run_python("-B", "-c", f"{first}\n{FIND}").stdout.strip())
 
     return found
+
+
+@pytest.fixture
+def found_by(found_in: Callable[..., str]) -> Callable[..., str]:
+    """That of the project with settings."""
+    return partial(found_in, SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -994,8 +1000,9 @@ MAKING = {
     "tables/__init__": "from . import base\nfrom tables.rates import load as loaded\n\nRATES = loaded(base.PATH)\n",
     "tables/rates": "from .base import *\n\ndef load(path):\n    return Loader(path).read()\n\n"
     "def other():\n    return 4\n",
-    "tables/base": "PATH = 'rates.csv'\nUNIT = 1\n\nclass Loader:\n    def __init__(self, path):\n"
-    "        self.path = path\n\n    def read(self):\n        return dict(low=UNIT)\n",
+    "tables/base": "from flowfn import task\n\nPATH = 'rates.csv'\nUNIT = 1\n\n"
+    "@task(timeout=5)\ndef unit():\n    return UNIT\n\nclass Loader:\n    def __init__(self, path):\n"
+    "        self.path = path\n\n    def read(self):\n        return dict(low=unit)\n",
 }
 
 LAZILY = {
@@ -1008,25 +1015,11 @@ LAZILY = {
 }
 
 
-@pytest.fixture
-def found_in(tmp_path: Path, run_python: Any) -> Callable[..., str]:
-    """The key that a process of its own finds for a project's task, after edits; `first` runs before."""
-
-    def found(project: dict[str, str], *edits: tuple[str, str], first: str = "") -> str:
-        for name, source in project.items():
-            for old, new in edits:
-                source = source.replace(old, new)
-            file = tmp_path / f"{name}.py"
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(source)
-        return str(run_python("-B", "-c", f"{first}\n{FIND}").stdout.strip())
-
-    return found
-
-
 EDITS_BEHIND = [
     ("UNIT = 1", "UNIT = 2", True),
-    ("dict(low=UNIT)", "dict(low=UNIT, high=2)", True),
+    ("return UNIT", "return UNIT + 1", True),
+    ("timeout=5", "timeout=6", False),
+    ("dict(low=unit)", "dict(low=unit, high=2)", True),
     ("Loader(path)", "Loader(path + '.gz')", True),
     ("return 4", "return 5", False),
     ("def load(path)", "# how\ndef load(path: str) -> dict", False),

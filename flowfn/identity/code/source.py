@@ -151,8 +151,17 @@ class Index(ast.NodeVisitor):
     def assigned(self, name: str) -> str | None:
         """What the top of the file assigns to a name, or does to what it has, and defines under it, reduced."""
         assigned = map(self._text, self._assignments.get(name, ()))
-        defined = (_defined(*each) for each in self._definitions.get(name, ()))
+        defined = (
+            _defined([each for each in decorators if not self._is_flowfns(each)], node)
+            for decorators, node in self._definitions.get(name, ())
+        )
         return "\n".join([*assigned, *defined]) or None
+
+    def _is_flowfns(self, decorator: ast.expr) -> bool:
+        """Whether a decorator is flowfn's, whose options change nothing of what a function gives."""
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        module, _ = self.imports.get(ast.unparse(called).partition(".")[0], ("", ""))
+        return module.partition(".")[0] in ("flowfn", "graph_compat", "langgraph")
 
     @property
     def given(self) -> Iterable[str]:
