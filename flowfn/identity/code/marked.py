@@ -17,10 +17,10 @@ from types import FunctionType
 from typing import Any
 
 from flowfn.identity.code.around import function_around
+from flowfn.identity.code.chance import names_a_source
 from flowfn.identity.code.compiled import assigned_attributes
 from flowfn.identity.code.functions import is_special
 from flowfn.identity.code.source import function_unit, parse
-from flowfn.identity.code.sources import names_a_source
 from flowfn.python.script import namespace_of
 
 __all__ = ["attributes_of_function"]
