@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Config, Durability, OnBusy
@@ -459,8 +460,8 @@ class Workflow(Stateful, Generic[P, R]):
         same, and so it is with what a factory made.
 
         Args:
-            status: only those that stand so, as `Thread.status` says it. What processes left behind when they died, a
-                program goes on with by `for thread in workflow.threads(status="killed"): thread.resume()`.
+            status: only those that stand so, as `Thread.status` says it. What processes left behind when they died is
+                "killed", with which `recover` goes on.
             limit: so many at most.
 
         Raises:
@@ -486,6 +487,39 @@ class Workflow(Stateful, Generic[P, R]):
         """`threads` for asyncio."""
         found: list[Thread[P, R]] = await self._on_saver(self.threads, status=status, limit=limit)
         return found
+
+    def recover(self, config: Config | None = None) -> dict[str, Any]:
+        """Go on with every run that a process left when it died, or whose question has expired, side by side.
+
+        Returns what each came to, by the id of its thread: its result, a question it may be, or the error that it
+        raised. `ThreadBusy` is one that another process goes on with.
+
+        Args:
+            config: as for `batch`; its `max_concurrency` says how many run at the same time.
+
+        Raises:
+            AsyncInBlockingRun: write `await workflow.arecover()`.
+            NoCheckpointer: the workflow keeps no past.
+        """
+        if self._self_awaits():
+            from flowfn.engine.hosts import refused_async
+
+            raise refused_async(self._self_setup.program.name)
+        threads = self._due()
+        return _by_thread(threads, self.batch(*_going_on(threads, config), **_EACH_BY_ITSELF))
+
+    async def arecover(self, config: Config | None = None) -> dict[str, Any]:
+        """`recover` for asyncio."""
+        threads = await self._on_saver(self._due)
+        return _by_thread(threads, await self.abatch(*_going_on(threads, config), **_EACH_BY_ITSELF))
+
+    def _due(self) -> list[Thread[P, R]]:
+        from flowfn.history.due import due
+        from flowfn.invocation.places import blocking_hosts
+
+        saver, now = self._saver(), datetime.fromtimestamp(blocking_hosts().own.now(), UTC)
+        own = filter(self._is_of, saver.unfinished(self._self_setup.name))
+        return [self.thread(row.id) for row in due(saver, own, now)]
 
     def _is_of(self, row: ThreadRow) -> bool:
         """Whether a run of this workflow's name is of this very one."""
@@ -526,6 +560,18 @@ def _per_input(inputs: Sequence[Any], config: Config | Sequence[Config] | None) 
             f"{len(inputs)} inputs and {len(config)} configs: pass one config, or one per input"
         )
     return list(config)
+
+
+_EACH_BY_ITSELF: dict[str, Any] = {"return_exceptions": True, "on_busy": "reject"}
+
+
+def _going_on(threads: Sequence[Thread[Any, Any]], config: Config | None) -> tuple[list[None], list[Config]]:
+    """The inputs and configs with which threads go on."""
+    return [None] * len(threads), [thread._located(config) for thread in threads]
+
+
+def _by_thread(threads: Sequence[Thread[Any, Any]], results: Sequence[Any]) -> dict[str, Any]:
+    return {thread.id: result for thread, result in zip(threads, results, strict=True)}
 
 
 async def _inline(

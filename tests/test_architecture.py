@@ -193,7 +193,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.ports",
     },
     "flowfn.workflow": NOUNS
-    | {"flowfn.options", "flowfn.pregel", "flowfn.runtime"}
+    | {"flowfn.history.due", "flowfn.options", "flowfn.pregel", "flowfn.runtime"}
     | {
         "flowfn.python.beside",
         "flowfn.python.event_loop",

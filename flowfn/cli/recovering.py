@@ -1,7 +1,6 @@
 """`flowfn recover`: the runs of a script that would go on if somebody called.
 
-Rule: due is a run whose process died, and one that waits for an answer whose time is up. What one comes to is its own
-affair: the others go on.
+Rule: what one comes to is its own affair: the others go on. A run that has no workflow here is told of, and left.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -25,8 +23,8 @@ from flowfn.cli.showing import counted, now
 from flowfn.cli.terminal import errors, in_line, output, print_json
 from flowfn.cli.workflows import AnyWorkflow, Workflows
 from flowfn.errors import ThreadBusy
-from flowfn.history.reading import Unreadable, open_questions
-from flowfn.ports import Saver, ThreadRow
+from flowfn.history.due import due
+from flowfn.ports import ThreadRow
 
 
 class Left(NamedTuple):
@@ -63,7 +61,8 @@ def command(
         names = {row.workflow for row in saver.threads()}
     workflows = program.all_of(script, names)
     with reading(place) as saver:  # after the import: a question may be of one of the script's types
-        rows = due(program.readable(saver, workflows), now())
+        saver = program.readable(saver, workflows)
+        rows = due(saver, saver.threads(), now())
     runs = _with_workflows(rows, workflows, place)
     found: list[Recovered] = []
 
@@ -82,19 +81,6 @@ def command(
         )
     if any(run.status == "failed" for run in found):
         raise typer.Exit(FAILED)
-
-
-def due(saver: Saver, now: datetime) -> list[ThreadRow]:
-    """The threads whose runs go on if somebody calls, those first that wait longest."""
-    rows = [row for row in saver.threads() if row.standing == "killed" or _has_expired(saver, row, now)]
-    return sorted(rows, key=lambda row: row.updated_at)
-
-
-def _has_expired(saver: Saver, row: ThreadRow, now: datetime) -> bool:
-    questions = open_questions(saver, row)
-    if isinstance(questions, Unreadable):
-        return False
-    return any(each.expires_at is not None and each.expires_at <= now for each in questions)
 
 
 async def recover(runs: Sequence[Left], at_once: int, tell: Callable[[Recovered], None]) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from checkpointers import SqliteSaver
 from flowfn.cli import program
-from flowfn.cli.recovering import Left, Recovered, due, recover
+from flowfn.cli.recovering import Left, Recovered, recover
+from flowfn.history.due import due
 
 from .test_diff import edit
 
@@ -114,7 +115,7 @@ def test_another_process_was_there_first(shop: Path, flowfn: Any) -> None:
     """G4: a run that somebody took up meanwhile is that one's, and not waited for."""
     found: list[Recovered] = []
     with SqliteSaver("runs.db") as saver:
-        rows = due(saver, datetime.now(UTC))
+        rows = due(saver, saver.threads(), datetime.now(UTC))
         workflow = program.find("app.py", rows[0])
         lease = saver.claim("dead")
         asyncio.run(recover([Left(workflow, "dead")], 1, found.append))

@@ -20,7 +20,7 @@ from flowfn import (
     interrupt,
 )
 from flowfn.history.reading import open_questions
-from flowfn.ports import Commit, Lease, ThreadRow
+from flowfn.ports import Commit, Lease, Saver, ThreadRow
 from flowfn.saver_around import SaverAround
 from graph_compat.graph import START, StateGraph
 
@@ -125,11 +125,11 @@ def test_a_handle_knows_its_status(world: World) -> None:
     assert seen == [None, "interrupted", "cancelled", "failed", "done"]
 
 
-def left_behind(world: World, thread: str) -> None:
+def left_behind(saver: Saver, thread: str) -> None:
     """Leave a thread as a process does that is killed in the middle of a run."""
-    lease = world.saver.claim(thread)
+    lease = saver.claim(thread)
     assert isinstance(lease, Lease)
-    assert world.saver.commit([Commit(thread, lease, status="running", release=True)]) == [None]
+    assert saver.commit([Commit(thread, lease, status="running", release=True)]) == [None]
 
 
 def test_a_workflow_knows_its_threads(world: World) -> None:
@@ -211,7 +211,7 @@ def test_what_was_killed_is_gone_on_with(world: World) -> None:
     """A program that starts finds the runs that were left behind, and resumes them."""
     wf = asking(world)
     world.do(wf.thread("t"), "invoke", 1)
-    left_behind(world, "t")
+    left_behind(world.saver, "t")
     assert wf.thread("t").status == "killed"
     for thread in world.do(wf, "threads", status="killed"):
         assert asked(world.do(thread, "resume")) == ["sure?"]
@@ -315,7 +315,7 @@ def test_a_graph_knows_its_threads(world: World) -> None:
     own, other = named("own"), named("other")
     for graph, thread in ((own, "asks"), (other, "other's"), (own, "died")):
         world.do(graph.thread(thread), "invoke", {"x": 1})
-    left_behind(world, "died")
+    left_behind(world.saver, "died")
     assert [thread.id for thread in world.do(own, "threads")] == ["died", "asks"]
     (killed,) = world.do(own, "threads", status="killed")
     assert world.do(killed, "resume", "yes") == {"said": "yes"}
