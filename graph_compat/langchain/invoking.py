@@ -136,9 +136,10 @@ def parallel(parts: Mapping[str, Any]) -> Any:
 def _unheard() -> NodeConfig | None:
     """The configuration of a node that nobody listens to; None where somebody does."""
     frame = current_frame.get()
-    if frame is None or (is_loaded() and type(var_child_runnable_config().get()) is not NodeConfig):
-        return None
-    return NodeConfig(frame)
+    if frame is None or not is_loaded():
+        return None if frame is None else NodeConfig(frame)
+    around = var_child_runnable_config().get()
+    return around if type(around) is NodeConfig else None
 
 
 def config_here() -> dict[str, Any] | None:

@@ -122,7 +122,7 @@ def answer(
     """The answer to a tool's call."""
     if as_dict:
         return {"role": "tool", "tool_call_id": call["id"], "name": call["name"], "content": content}
-    from langchain_core.messages import ToolMessage
+    from langchain_core.messages.tool import ToolMessage  # a package is looked through each time
 
     return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status)
 

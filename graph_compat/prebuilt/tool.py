@@ -305,8 +305,8 @@ def _is_plain(tool: Any) -> bool:
 
 def _methods() -> tuple[Any, ...]:
     """The methods of LangChain's tools that tracers and tests put something around, or in the place of."""
-    from langchain_core.tools import BaseTool as Base
-    from langchain_core.tools import StructuredTool as Own
+    from langchain_core.tools.base import BaseTool as Base
+    from langchain_core.tools.structured import StructuredTool as Own
 
     return Base.invoke, Base.ainvoke, Base.run, Base.arun, Own.invoke, Own.ainvoke, Own.run, Own.arun
 
