@@ -148,7 +148,7 @@ def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
     check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
 
 
-RESUMED = {"memory": Cost(51, 0), "sqlite": Cost(53, 0)}
+RESUMED = {"memory": Cost(48, 0), "sqlite": Cost(50, 0)}
 """Identity, lookup, the claim that keeps others off the record, a future that is done. All come in one fetch."""
 
 
@@ -171,7 +171,7 @@ def test_a_recorded_call_costs_the_same_among_many(saver: Saver) -> None:
     check(resumed, TASKS, RESUMED[kind(saver)])
 
 
-LIKE_ANOTHER = Cost(82, 0)
+LIKE_ANOTHER = Cost(79, 0)
 """Its own part as a recorded call, and a look for ids and times in what it came to, which has 500 other numbers."""
 
 
@@ -246,7 +246,7 @@ def test_a_call_that_runs_anew_looks_at_no_record_of_others() -> None:
     check(resumed, ((20, 40), (180, 200)), UNLIKE)
 
 
-IN_BRANCHES = Cost(170, 0)
+IN_BRANCHES = Cost(167, 0)
 """Of two calls: what a resumed one costs, on an event loop, which of its equals are its branch's, and whose turn it is."""
 
 
@@ -310,7 +310,7 @@ def test_a_call_that_is_held_costs_the_same_beside_many(memory_saver: MemorySave
     check(resumed, STEPS, HELD)
 
 
-FORKED = {"memory": Cost(27, 0), "sqlite": Cost(32, 0)}
+FORKED = {"memory": Cost(24, 0), "sqlite": Cost(29, 0)}
 """Reading the record, its place among those of its name, whether it came after the call; half of them are copied."""
 
 

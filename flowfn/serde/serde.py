@@ -8,6 +8,7 @@ whatsoever with a value or one of three errors. Shared references become copies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ormsgpack import packb
@@ -25,7 +26,7 @@ from flowfn.serde.format import CURRENT, ENCRYPTED, END, FIRST, OPTIONS, PICKLED
 from flowfn.serde.names import Names, NamesOfThisProcess, Receiver, script
 from flowfn.serde.pack import SCALARS, Packer
 from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of, remedy
-from flowfn.serde.unpack import unpack
+from flowfn.serde.unpack import unpack, unpack_plain
 
 _OPENINGS = (bytes([CURRENT]), bytes([FIRST]))
 _SHARED = Names()
@@ -52,6 +53,7 @@ class Serde:
         self._packer = Packer(self._names)
         self._pack = self._packer.pack
         self._packs_plainly = max_bytes is None and type(self).dumps is Serde.dumps
+        self._reads_plainly = max_bytes is None and type(self).loads is Serde.loads
         """Not where a class derived from this one has bytes of its own."""
 
     def dumps(self, value: Any) -> bytes:
@@ -103,6 +105,11 @@ class Serde:
                 f"The stored bytes cannot be read ({type(error).__name__}: {error}); they were cut short "
                 "or changed after flowfn wrote them. Restore them from a backup"
             ) from error
+
+    def loads_plain(self, many: Sequence[bytes]) -> list[Any]:
+        """`loads` of each of what `dumps_plain` gave; together it takes a third of the time."""
+        found = unpack_plain(many) if self._reads_plainly else None
+        return [self.loads(data) for data in many] if found is None else found
 
     def allow(self, *types: type, as_: str | None = None) -> Serde:
         """Let this serializer store and restore instances of these classes; returns itself.

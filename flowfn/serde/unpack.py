@@ -7,7 +7,7 @@ composites costs what msgpack costs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ormsgpack import packb, unpackb
@@ -22,7 +22,8 @@ _DECODERS = {
 }
 _BUILDERS = containers.BUILDERS | times.BUILDERS | objects.BUILDERS | exceptions.BUILDERS | frames.BUILDERS
 _MARK = int(Leaf.MARK)
-_ARRAY_OF_3 = b"\x93"
+_OPENING = bytes([CURRENT])
+_ARRAY_OF_3, _LONG_ARRAY = b"\x93", b"\xdd"
 _STOP_TEXT = "\0end"
 _STOP = packb(_STOP_TEXT)
 _CONTAINERS = frozenset((list, dict))
@@ -80,6 +81,19 @@ def unpack(data: bytes, names: Names) -> Any:
     if not ends:
         raise CorruptDataError("More bytes follow the stored value. Restore it from a backup")
     return _build(value, marks, names) if marks else value
+
+
+def unpack_plain(many: Sequence[bytes]) -> list[Any] | None:
+    """The values of stored bytes that need no decoder of ours, read as one array; None where some aren't such bytes."""
+    if not all(data[:1] == _OPENING and data[-1] == END for data in many):
+        return None
+    try:
+        *found, end = unpackb(b"".join((_LONG_ARRAY, (len(many) + 1).to_bytes(4), *many, _STOP)))
+    except ValueError:
+        return None
+    if end != _STOP_TEXT:  # some are of more than one document, or of less
+        return None
+    return [value for value, _ in found]
 
 
 def _build(value: Any, marks: int, names: Names) -> Any:

@@ -1,6 +1,7 @@
 """The parts of the engine's own records: the same bytes as any value's, without a second look."""
 
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from checkpointers import SqliteSaver
 from flowfn import entrypoint, task
-from flowfn.errors import SerializationError
+from flowfn.errors import CorruptDataError, SerializationError
 from flowfn.serde import DEFAULT, Serde
 
 texts = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates too
@@ -25,6 +26,37 @@ def test_plain_parts_have_the_bytes_of_any_value(value: list[Any]) -> None:
     """Who reads them needn't know how they were packed, and digests of them are the same."""
     assert DEFAULT.dumps_plain(value) == DEFAULT.dumps(value)
     assert DEFAULT.loads(DEFAULT.dumps_plain(value)) == value
+
+
+@given(st.lists(parts, max_size=8))
+def test_plain_parts_are_read_together_as_they_are_alone(values: list[list[Any]]) -> None:
+    """Also where some hold what msgpack has no form for."""
+    many = [DEFAULT.dumps_plain(value) for value in values]
+    assert DEFAULT.loads_plain(many) == [DEFAULT.loads(data) for data in many] == values
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(lambda data: data[:-1], id="cut short"),
+        pytest.param(lambda data: b"", id="empty"),
+        pytest.param(lambda data: data + b"\x01\x7f", id="more of it"),
+        pytest.param(lambda data: data + data, id="another one"),
+        pytest.param(lambda data: b"\x92\xdc\x00\x03" + data[2:], id="holds the next one"),
+    ],
+)
+def test_broken_bytes_among_many_are_what_they_are_alone(broken: Callable[[bytes], bytes]) -> None:
+    """None are taken for a part of others."""
+    whole = DEFAULT.dumps_plain(["plain", 1])
+    many = [whole, broken(whole), DEFAULT.dumps_plain(["another", 2])]
+
+    def read(load: Callable[[], list[Any]]) -> object:
+        try:
+            return load()
+        except CorruptDataError as error:
+            return str(error)
+
+    assert read(lambda: DEFAULT.loads_plain(many)) == read(lambda: [DEFAULT.loads(data) for data in many])
 
 
 def test_a_bound_holds_for_plain_parts_too() -> None:

@@ -26,7 +26,7 @@ from flowfn.engine.records.backlog import Backlog, Item
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.notes import Note, Notes, grouped
 from flowfn.engine.records.record import CallInfo, one_row
-from flowfn.engine.records.rows import decode_checkpoint, encode
+from flowfn.engine.records.rows import decode_checkpoint, decode_plain, encode
 from flowfn.engine.records.thinning import Thinning
 from flowfn.errors import SerializationError
 from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Loaded, Saver, Status, WriteRow, Writes
@@ -136,6 +136,14 @@ class Journal:
         """A recorded value."""
         try:
             return self.serde.loads(data)
+        except SerializationError as error:
+            self.ends(error)
+            raise
+
+    def loads_plain(self, many: Sequence[bytes]) -> Sequence[Any]:
+        """`loads` of each of what says what a call was."""
+        try:
+            return decode_plain(self.serde, many)
         except SerializationError as error:
             self.ends(error)
             raise

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record
+from flowfn.engine.records.rows import decode_plain
 from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.engine.replay.origins import Anew, Origins
@@ -24,7 +25,7 @@ from flowfn.identity.told import mentions_fractions
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
-from flowfn.row_channels import ERROR, RUN_TASK
+from flowfn.row_channels import CALL, ERROR, RUN_TASK
 from flowfn.values import Write
 
 if TYPE_CHECKING:
@@ -92,22 +93,27 @@ class Ledger:
 
     def add(self, rows: Iterable[WriteRow], serde: Deserializer | None, first: int = 1) -> None:
         """Take up rows in the order in which they were committed; of the calls' outcomes, the first has this place."""
-        place, last, records = self.last_place, self.last_index, self.records
-        if self._anew is None and serde is not None:
+        rows, place, last, records = list(rows), self.last_place, self.last_index, self.records
+        if not rows:
+            return
+        assert serde is not None
+        if self._anew is None:
             self._anew = Anew(serde.loads)
+        calls = iter(decode_plain(serde, [row.value for row in rows if row.channel == CALL and not row.path]))
         for place, row in enumerate(rows, first):
             task = row.task
             if row.path or row.channel not in OF_CALLS:
-                assert serde is not None
                 self.nodes.setdefault(task, NodeRecord(serde)).rows.append(row)
                 if task == RUN_TASK:  # what a command wrote
                     last = max(last, row.index)
                 continue
             record = records.get(task)
             if record is None:
-                assert serde is not None
                 record = records[task] = Record(task, serde)
-            record.add(row, place)
+            if row.channel == CALL:
+                record.add_call(next(calls))
+            else:
+                record.add(row, place)
             if (index := row.index) > last:
                 last = index
         self._index, self.last_index, self.last_place = None, last, place

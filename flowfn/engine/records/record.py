@@ -1,7 +1,7 @@
 """What the stored rows of one call, or of one node's task, say.
 
-Rule: what a call was is decoded at once, since whoever reads records looks for calls; any other row is kept as it was
-read, and its value is decoded when somebody asks.
+Rule: what calls were is decoded at once, and together, since whoever reads records looks for calls; any other row is
+kept as it was read, and its value is decoded when somebody asks.
 """
 
 from __future__ import annotations
@@ -189,14 +189,17 @@ class Record:
         self._told: WriteRow | None = None
         self._serde = serde
 
+    def add_call(self, values: Sequence[Any]) -> None:
+        """Take up what a row says of what the call was; it says so once."""
+        if self.info is None:
+            self.info = info = _info_of(values)
+            if self.code is None:
+                self.code = info.code
+
     def add(self, row: WriteRow, place: int) -> None:
+        """Take up any other row."""
         channel = row.channel
-        if channel == CALL:
-            if self.info is None:
-                self.info = info = _info_of(self._serde.loads(row.value))
-                if self.code is None:
-                    self.code = info.code
-        elif channel in OUTCOMES:
+        if channel in OUTCOMES:
             if (index := row.index) >= self.index:
                 self.index, self.order, self.outcome = index, place, row
         elif channel == QUESTION:

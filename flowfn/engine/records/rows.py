@@ -20,7 +20,7 @@ from flowfn.pregel.program import Program
 from flowfn.values import MISSING, Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 
 Encoded = dict[int, bytes]
@@ -41,6 +41,12 @@ def encode(serde: Serializer, value: Any, owner: str) -> bytes:
         return serde.dumps(value)
     except SerializationError as error:
         raise unstorable(error, value, owner) from None
+
+
+def decode_plain(serde: Deserializer, many: Sequence[bytes]) -> Sequence[Any]:
+    """Values that hold nothing but texts, numbers and lists of those: together, where a serializer can."""
+    together = getattr(serde, "loads_plain", None)
+    return [serde.loads(data) for data in many] if together is None else together(many)
 
 
 def unstorable(error: SerializationError, value: Any, owner: str) -> SerializationError:
