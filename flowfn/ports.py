@@ -395,9 +395,9 @@ class Host(Protocol):
     def branch_began(self, frame: Any) -> Any:
         """The Python frames of what began the current branch, and of what waits for it; nothing for the first."""
 
-    def turn_of(self, frame: Any, place: int | None) -> Any:
-        """What suspends the current branch until it may hear of an outcome that was recorded at that place among those
-        of the run, or, of None, of a new one; None where it may at once."""
+    def turn_of(self, frame: Any, order: float, place: float) -> Any:
+        """What suspends a branch until it may hear of an outcome, whose order among those of the run that is, and which
+        was given that place before it was committed; None where it may at once."""
 
     def handed(self, frame: Any) -> frozenset[tuple[str, str]]:
         """The failed calls, by namespace and id, whose errors were handled where a frame's current branch was made."""

@@ -1,11 +1,12 @@
 """When a branch of a frame's code hears of what a call came to, on a resume: when it did before.
 
-Rule: an outcome is heard of once all calls are made again that had been made before it was recorded, the earliest
-first, and once the branch that heard of the last one has gone on; what is new, after all that is recorded. So what
-branches share besides calls (a queue, an iterator, a lock) goes to whom it went.
+Rule: outcomes are heard of in the order in which they were committed, each once all calls are made again that had been
+made before it was recorded, and once the branch that heard of the last one has gone on; what is new, after all that is
+recorded. So what branches share besides calls (a queue, an iterator, a lock) goes to whom it went.
 
-Code that was edited, or that waits for the clock, may make other calls, or none for now: where nothing is called for
-`STILL` turns of the loop, the earliest is heard of all the same.
+Code that was edited may make other calls, or none: where nothing is called for `STILL` turns of the loop, the earliest
+is heard of all the same. Where a call is missing, and a branch does something else that may lead to it (it reads a
+file, or waits for the clock), there is patience for that.
 """
 
 from __future__ import annotations
@@ -20,31 +21,36 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.hosts.numbering import numbers_of
+from flowfn.hosts.standing import Task, comes_no_further
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
 
-Task = asyncio.Task[Any]
-
 STILL = 8
 """Turns of the loop. From a result to the next call that comes of it, through queues, locks and groups, are fewer."""
 
+PATIENCE = 1.0
+"""Seconds that may be waited in vain, in all, for calls that aren't made again."""
 
-def turn_of(frame: Frame, place: int | None) -> Callable[[], Coroutine[Any, Any, None]] | None:
-    """What suspends a branch until it may hear of an outcome that was recorded at that place, or, of None, of a new
-    one; None where there is no order any more. Asked for on the loop on which the branches run."""
+TICK = 0.001
+
+
+def turn_of(frame: Frame, order: float, place: float) -> Callable[[], Coroutine[Any, Any, None]] | None:
+    """What suspends a branch until it may hear of an outcome of that order, which was given that place before it was
+    committed; None where no call is left to be made again. Asked for on the loop on which the branches run."""
     numbers = numbers_of(frame)
     if numbers.turns is None:
         numbers.turns = Turns(asyncio.get_running_loop(), frame)
     turns: Turns = numbers.turns
-    return partial(turns.come, inf if place is None else place) if turns.matter else None
+    return partial(turns.come, order, place) if turns.matter else None
 
 
 class _Waiting(NamedTuple):
     """A branch that is to hear of an outcome; the earliest is the least."""
 
-    place: float
+    order: float
     number: int
+    place: float
     branch: Task | None
     heard: asyncio.Future[None]
 
@@ -66,26 +72,29 @@ class Turns:
         """How many calls the code had made then."""
         self._still = 0
         """For how many turns nothing has been heard of, and nothing called."""
+        self._patience = PATIENCE
+        self._waited = 0.0
+        """Of that, what is used up unless something is called."""
 
     @property
     def matter(self) -> bool:
         """Whether there is an order to what is heard of from now on."""
         return bool(self._waiting) or self._left.is_left_before(inf)
 
-    async def come(self, place: float) -> None:
+    async def come(self, order: float, place: float) -> None:
         """Suspend the running branch until it may hear of an outcome."""
         branch, waiting = asyncio.current_task(), self._waiting
-        is_first = not waiting or place < waiting[0].place
+        is_first = not waiting or order < waiting[0].order
         if not (is_first and self._has_gone_on(branch)) or self._left.is_left_before(place):
             if not waiting:
                 self._loop.call_soon(self._look, context=self._context)
             heard = self._loop.create_future()
-            heappush(waiting, _Waiting(place, next(self._numbers), branch, heard))
+            heappush(waiting, _Waiting(order, next(self._numbers), place, branch, heard))
             await heard
         self._note(branch)
 
     def _note(self, branch: Task | None) -> None:
-        self._last, self._steps, self._still = branch, self._frame.steps, 0
+        self._last, self._steps, self._still, self._waited = branch, self._frame.steps, 0, 0.0
 
     def _has_gone_on(self, branch: Task | None = None) -> bool:
         """Whether the branch that heard of an outcome last has ended, or something was called since; or whether it is
@@ -100,14 +109,29 @@ class Turns:
             heappop(waiting)
         if not waiting:
             return
+        earliest = waiting[0]
         if self._frame.steps != self._steps:
             self._note(None)
-        if self._still == STILL:
-            self._left.pass_by(waiting[0].place)
+        if self._still >= STILL:
+            if self._left.is_left_before(earliest.place):
+                if self._waited < self._patience and self._is_under_way():
+                    self._waited += TICK
+                    self._loop.call_later(TICK, self._look, context=self._context)
+                    return
+                self._left.pass_by(earliest.place)
+                self._patience -= self._waited
             self._note(None)
-        if self._has_gone_on() and not self._left.is_left_before(waiting[0].place):
-            earliest = heappop(waiting)
+        if self._has_gone_on() and not self._left.is_left_before(earliest.place):
+            heappop(waiting)
             earliest.heard.set_result(None)
             self._note(earliest.branch)
         self._still += 1
         self._loop.call_soon(self._look, context=self._context)
+
+    def _is_under_way(self) -> bool:
+        """Whether a branch waits neither for an outcome, nor for what others do."""
+        tasks, wait = (
+            {self._frame.home, *numbers_of(self._frame).given},
+            {each.branch for each in self._waiting},
+        )
+        return not all(task.done() or comes_no_further(task, self._frame) for task in tasks - wait)

@@ -172,7 +172,10 @@ class LoopHost:
         """Suspend until a sync attempt has ended on its thread."""
         if future.waiting:
             self.threads.add_worker()
-            self._let_end(future)
+            if (
+                frame := current_frame.get()
+            ) is None or frame.numbers is None:  # else others hear first of theirs
+                self._let_end(future)
         await self._wait(future)
 
     async def _wait(self, future: Future[Any]) -> None:
@@ -316,8 +319,8 @@ class LoopHost:
     def branch_began(self, frame: Frame) -> list[FrameType]:
         return branch_began(frame)
 
-    def turn_of(self, frame: Frame, place: int | None) -> Callable[[], Awaitable[None]] | None:
-        return turn_of(frame, place) if threading.get_ident() == self.thread else None
+    def turn_of(self, frame: Frame, order: float, place: float) -> Callable[[], Awaitable[None]] | None:
+        return turn_of(frame, order, place) if threading.get_ident() == self.thread else None
 
     def handed(self, frame: Frame) -> frozenset[tuple[str, str]]:
         return handed(frame)

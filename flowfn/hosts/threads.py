@@ -333,7 +333,7 @@ class ThreadHost:
         """See `branch`."""
         return ()
 
-    def turn_of(self, frame: Any, place: int | None) -> None:
+    def turn_of(self, frame: Any, order: float, place: float) -> None:
         """See `branch`."""
 
     def handed(self, frame: Any) -> frozenset[tuple[str, str]]:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from itertools import count
 
 import pytest
+
+from flowfn.hosts import in_turn
 
 from ..worlds import World
 
@@ -74,11 +76,21 @@ class Bank:
         self.number, self.account = number, account
 
 
+async def at_once() -> None:
+    """Nothing is done with an item before its calls."""
+
+
+async def on_a_thread() -> None:
+    """Something is, that isn't a part of the record."""
+    await asyncio.to_thread(sum, [])
+
+
+@pytest.mark.parametrize("read", [at_once, on_a_thread])
 @pytest.mark.parametrize("source", [by_a_queue, by_an_iterator, by_a_lock])
 def test_what_workers_share_goes_to_whom_it_went(
-    async_world: World, source: Callable[[Iterable[str]], Source]
+    async_world: World, source: Callable[[Iterable[str]], Source], read: Callable[[], Awaitable[None]]
 ) -> None:
-    """A worker whose calls are recorded takes nothing that another one had taken."""
+    """G2: a worker whose calls are recorded takes nothing that another one had taken."""
     bank = Bank(async_world)
 
     @async_world.entrypoint
@@ -87,6 +99,7 @@ def test_what_workers_share_goes_to_whom_it_went(
 
         async def worker() -> None:
             async for item in items():
+                await read()
                 found.append(await bank.account(item, await bank.number()))
 
         await asyncio.gather(worker(), worker())
@@ -99,3 +112,38 @@ def test_what_workers_share_goes_to_whom_it_went(
     bank.ran.clear()
     assert async_world.invoke(wf, None, thread_id="t") == before
     assert bank.ran == [each for each in before if each.startswith("b")]
+
+
+def test_branches_go_on_where_a_call_was_taken_away(
+    async_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G9: what was recorded after that is heard of without it, though another branch does something else."""
+    monkeypatch.setattr(in_turn, "PATIENCE", 0.01)
+    ran, edited = list[str](), False
+
+    @async_world.task
+    async def step(name: str) -> str:
+        ran.append(name)
+        return name
+
+    async def branch(name: str) -> list[str]:
+        return [await step(f"{name}{number}") for number in range(1 if edited and name == "b" else 3)]
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(0.001)
+
+    @async_world.entrypoint
+    async def wf() -> list[list[str]]:
+        beating = asyncio.create_task(beat())
+        found = await asyncio.gather(*map(branch, "ab"))
+        beating.cancel()
+        if not edited:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    edited = True
+    ran.clear()
+    assert (async_world.invoke(wf, None, thread_id="t"), ran) == ([["a0", "a1", "a2"], ["b0"]], [])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.attempt import attempt
@@ -69,12 +70,13 @@ def spawn(
                 run.newcomers.append(call)
         if reused is not None:
             reused.call = call.task
-            _give_turn(reused, frame, run.ledger.records[call.task].index)
+            record = run.ledger.records[call.task]
+            _give_turn(reused, frame, record.order, record.index)
             return reused
     report_weak(call, None)
     future = _start(call, host)
     if run.ledger.records:
-        _give_turn(future, frame, None)
+        _give_turn(future, frame, inf, inf)
     return future
 
 
@@ -99,10 +101,10 @@ def _start(call: Call, host: Any) -> Future[Any]:
     return future
 
 
-def _give_turn(future: Future[Any], frame: Frame, place: int | None) -> None:
-    """Have the branches of code hear of outcomes in the order in which they did; a new one has no place in that."""
+def _give_turn(future: Future[Any], frame: Frame, order: float, place: float) -> None:
+    """Have the branches of code hear of outcomes when they did, and of new ones after all of these."""
     if frame.numbers is not None:
-        future.turn = frame.run.host_of(frame.call.definition).turn_of(frame, place)
+        future.turn = frame.run.host_of(frame.call.definition).turn_of(frame, order, place)
 
 
 def _refuse_belated(frame: Frame, future: Future[Any]) -> None:
