@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
-from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from flowfn.identity.digest import is_ordinary_value, leaf_text
 from flowfn.identity.forms.canonical import Walk
 from flowfn.identity.forms.leaves import without_addresses
+from flowfn.identity.times import time_of
 from flowfn.identity.volatile import Detector, Window, in_text
 
 __all__ = ["Known", "keys_of", "known_as", "mentions_fractions", "told_in"]
@@ -46,10 +45,12 @@ def known_as(text: str) -> Known:
     """How a leaf of an argument is known; without a key, where that says nothing."""
     if (uuid := _UUID.fullmatch(text)) is not None:
         return _id(UUID(uuid[0]).hex)
-    read = _read(text)
-    if read is None:
-        return Known((), (), surely=True) if _DAY.match(text) else _id(text)
-    digits, instants = read
+    written = time_of(text)
+    if written is None:
+        return _id(text)
+    instants, digits, left_open = written
+    if left_open > 1:
+        return Known((), (), surely=True)
     unit = next(unit for unit in _UNITS if digits > unit.above)
     may_be_exact = digits > 0 and "." in text  # a number leaves out the zeros at its end
     finest, surely = _UNITS[0], unit is _UNITS[0]
@@ -71,11 +72,11 @@ def told_in(value: Any, *, fractions: bool) -> set[str]:
 
 def keys_of(text: str) -> Iterator[str]:
     """All keys of a leaf that a value tells of; of a time those in every unit, as it may be cut or rounded."""
-    read = None if _UUID.fullmatch(text) else _read(text)
-    if read is None:
+    written = None if _UUID.fullmatch(text) else time_of(text)
+    if written is None or written.length > 1:
         yield from known_as(text).keys
         return
-    for each in read[1]:
+    for each in written.instants:
         for unit in _UNITS:
             yield f"{unit.name}{each // unit.length}"
             yield f"{unit.name}{(each + unit.length // 2) // unit.length}"
@@ -83,7 +84,7 @@ def keys_of(text: str) -> Iterator[str]:
 
 def mentions_fractions(texts: Iterable[str]) -> bool:
     """Whether some of these leaves is a number with a fraction that is no time."""
-    return any(_FRACTION.fullmatch(text) is not None and _EPOCH.fullmatch(text) is None for text in texts)
+    return any(_FRACTION.fullmatch(text) is not None and time_of(text) is None for text in texts)
 
 
 def _id(text: str) -> Known:
@@ -102,53 +103,6 @@ _UNITS = (_Unit("us", 1, 3), _Unit("ms", 1_000, 0), _Unit("s", 1_000_000, -1))
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-?)[0-9a-fA-F]{4}(?:\1[0-9a-fA-F]{4}){2}\1[0-9a-fA-F]{12}")
 _FRACTION = re.compile(r"-?\d*\.\d+(?:e[+-]?\d+)?|-?\d+(?:\.\d+)?e[+-]?\d+")
-_EPOCH = re.compile(r"([1-4]\d{9})((?:\d{3}){0,3})(?:\.(\d+))?")
-_DAY = re.compile(r"(?:19|20)\d\d(-?)\d\d\1\d\d(?:[T _-]?\d\d[:.-]?\d\d)?(?:\s?(?:Z|[+-]\d\d:?\d\d))?$")
-_DATE = re.compile(
-    r"((?:19|20)\d\d)-?(\d\d)-?(\d\d)[T _-]?(\d\d)[:.-]?(\d\d)[:.-]?(\d\d)(?:[.,]?(\d{1,9}))?"
-    r"\s?(?:(Z)|([+-]\d\d):?(\d\d))?"
-)
-_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _read(text: str) -> tuple[int, list[int]] | None:
-    """Of a time, how many digits of a second it has, and which it may be, in microseconds since 1970."""
-    if (found := _EPOCH.fullmatch(text)) is not None:
-        seconds, more, fraction = found.groups()
-        digits = more + (fraction or "").rstrip("0")
-        return len(digits), _rounded(int(seconds), digits)
-    if (found := _DATE.fullmatch(text)) is not None:
-        year, month, day, hour, minute, second, fraction, utc, hours, minutes = found.groups()
-        try:
-            value = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second))
-        except ValueError:
-            return None
-        digits = fraction or ""
-        begun = _since_1970(value, UTC if utc else _zone(hours, minutes) if hours else None)
-        return len(digits), [*chain.from_iterable(_rounded(each, digits) for each in begun)]
-    return None
-
-
-def _rounded(seconds: int, digits: str) -> list[int]:
-    """The microseconds of a time to its digits: cut, and rounded."""
-    cut = seconds * 1_000_000 + int(digits[:6].ljust(6, "0"))
-    return [cut, cut + 1] if digits[6:7] >= "5" else [cut]
-
-
-def _zone(hours: str, minutes: str) -> timezone:
-    ahead = timedelta(hours=abs(int(hours)), minutes=int(minutes))
-    return timezone(-ahead if hours[0] == "-" else ahead)
-
-
-def _since_1970(value: datetime, zone: timezone | None) -> set[int]:
-    """The seconds; of one without a zone those of local time and of UTC."""
-    try:
-        zoned = (
-            [value.replace(tzinfo=UTC), value.astimezone()] if zone is None else [value.replace(tzinfo=zone)]
-        )
-    except (OverflowError, ValueError, OSError):  # the year 1 or 9999, outside of the platform's epoch
-        return set()
-    return {(each - _BEGIN) // timedelta(seconds=1) for each in zoned}
 
 
 class _Never(Window):

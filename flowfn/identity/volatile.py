@@ -14,11 +14,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time
+from functools import partial
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from flowfn.identity.glance import is_ordinary_text
+from flowfn.identity.times import DATE, NUMBER, SPELLED, read
 from flowfn.identity.wording import DIGITS, looks_random, usual_pairs
 
 __all__ = [
@@ -242,63 +244,34 @@ def _uuids(text: str, window: Window) -> Iterator[_Found]:
         yield _Found(*match.span(), in_uuid(UUID(match[0]), window))
 
 
-_DATE = re.compile(
-    r"(?<!\d)((?:19|20)\d\d)(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
-    r"(?:[T _-]?([01]\d|2[0-3])[:.-]?([0-5]\d)(?:[:.-]?([0-5]\d)(?:[.,]?(\d{1,9}))?)?"
-    r"\s?(Z|[+-]\d\d:?\d\d)?)?(?!\d)"
-)
-
-
-def _dates(text: str, window: Window) -> Iterator[_Found]:
-    """ISO 8601 and what `strftime` makes for file names: as exact as they are written."""
-    for match in _DATE.finditer(text):
-        try:
-            value, length = _read_date(match)
-        except ValueError:  # 30 February
+def _times(form: re.Pattern[str], text: str, window: Window) -> Iterator[_Found]:
+    """Times in one of the forms that they are written in: as exact as they are there."""
+    for match in form.finditer(text):
+        written = read(match)
+        if written is None:  # 30 February
             continue
-        if window.meets_datetime(value, length):
+        instants = [each / 1e6 for each in written.instants]
+        if any(window.meets(instant, written.length) for instant in instants):
             yield _Found(*match.span(), "clock")
-        elif _stands_alone(match):
+        elif _stands_alone(match) and (
+            form is not NUMBER or "." in match[0] or _is_recent(instants[0], window)
+        ):
             yield _Found(*match.span(), None)
+
+
+_DATED = re.compile(r"\d,?\s(?:at\s)?\d{1,2}:[0-5]\d")
+
+
+def _spelled_times(text: str, window: Window) -> Iterator[_Found]:
+    """Times with a date in words, which is looked for only where a time of day comes after a number."""
+    if _DATED.search(text):
+        yield from _times(SPELLED, text, window)
 
 
 def _stands_alone(match: re.Match[str]) -> bool:
     """Whether no letter or digit touches the match: else it may be a piece of a longer token."""
     before, after = match.string[: match.start()][-1:], match.string[match.end() : match.end() + 1]
     return not before.isalnum() and not after.isalnum()
-
-
-def _read_date(match: re.Match[str]) -> tuple[datetime, float]:
-    """The datetime that was written, and the seconds that it leaves open."""
-    year, _, month, day, hour, minute, second, fraction, offset = match.groups()
-    microsecond = int((fraction or "").ljust(6, "0")[:6])
-    value = datetime(
-        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), microsecond
-    )
-    if offset:
-        value = value.replace(tzinfo=_zone(offset))
-    return value, _DAY if hour is None else 60.0 if second is None else 1.0 if not fraction else 0.0
-
-
-def _zone(offset: str) -> timezone:
-    if offset == "Z":
-        return UTC
-    ahead = timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
-    return timezone(ahead if offset[0] == "+" else -ahead)
-
-
-_EPOCH = re.compile(r"(?<!\d)(?<!\d\.)\d{10}(?:\d{3}){0,3}(?:\.\d+)?(?!\d)")
-
-
-def _epochs(text: str, window: Window) -> Iterator[_Found]:
-    for match in _EPOCH.finditer(text):
-        instant = _epoch_seconds(float(match[0]))
-        if instant is None:
-            continue
-        if window.meets(instant):
-            yield _Found(*match.span(), "clock")
-        elif _stands_alone(match) and ("." in match[0] or _is_recent(instant, window)):
-            yield _Found(*match.span(), None)
 
 
 _DECIMAL = re.compile(r"(?<![A-Za-z0-9])(?<!\d\.)\d+\.\d{9,}(?:e[+-]?\d+)?(?![A-Za-z0-9])(?!\.\d)")
@@ -383,8 +356,9 @@ def _without_labels(text: str, start: int, end: int) -> tuple[int, int]:
 
 _FINDERS: tuple[_Finder, ...] = (
     _uuids,
-    _dates,
-    _epochs,
+    partial(_times, DATE),
+    _spelled_times,
+    partial(_times, NUMBER),
     _decimals,
     _temporaries,
     _hexes,

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from email.utils import formatdate
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -1144,6 +1145,12 @@ TIME_TEXTS: dict[str, str] = {
     "seconds": str(WHEN),
     "whole seconds": str(int(WHEN)),
     "nanoseconds": str(int(WHEN * 1e9)),
+    "ctime": LOCAL.ctime(),
+    "of a mail": formatdate(WHEN),
+    "of a web server": LOCAL.strftime("%d-%b-%Y %H:%M:%S"),
+    "in words": LOCAL.strftime("%A, %B %d, %Y at %I:%M %p"),
+    "day first": LOCAL.strftime("%d/%m/%Y %H:%M"),
+    "month first": LOCAL.strftime("%m/%d/%Y, %H:%M:%S"),
     "uuid1": str(uuid1(WHEN, 1)),
     "uuid7": str(uuid7(WHEN)),
     "uuid7 hex": uuid7(WHEN).hex,
@@ -1330,7 +1337,8 @@ class TestRandom:
             "https://example.com/articles/how-to-write-software?page=2",
             "s3://bucket/2024/05/01/part-00000.parquet",
             "2024-05-01T10:00:00+00:00", "20240501100000123456", "+49 151 23456789", "0049 151 2345678901",
-            "v1.2.3-rc1+build.20240101", "3.11.7", "0.001",
+            "v1.2.3-rc1+build.20240101", "3.11.7", "0.001", "Wed May  1 10:00:00 2024", "30/02/2026 10:00",
+            "Version 3.11.2026 10:00, 14:30 to 15:30 on May 5th",
             "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36",
             "application/vnd.openxmlformats-officedocument", "ThisIsAVeryLongClassName",
             "SCREAMING_SNAKE_CASE_NAME",

@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -60,6 +61,14 @@ def tells(value: Any, leaf: Any) -> bool:
 def test_a_time_is_told_however_it_is_written(value: Any, leaf: Any) -> None:
     """Rule 4: in each unit that an argument may have it in."""
     assert tells(value, leaf)
+
+
+@pytest.mark.parametrize("text", [AT.ctime(), format_datetime(AT), f"{AT:%B %d, %Y, %I:%M:%S %p}"])
+def test_a_time_in_words_is_told_to_its_second(text: str) -> None:
+    """Rule 4: as `ctime`, mails and people write it."""
+    assert tells(text, int(AT.timestamp()))
+    assert not tells(text, int(AT.timestamp()) + 2)
+    assert known_as(text).keys == known_as(str(int(AT.timestamp()))).keys
 
 
 @pytest.mark.parametrize("value", TIMES.values(), ids=TIMES)
