@@ -1,6 +1,7 @@
 """`interrupt()` asks a human and goes on with the answer (section 3, G8)."""
 
 from typing import Any, Literal
+from uuid import uuid4
 
 import pytest
 
@@ -145,6 +146,22 @@ def test_an_edited_question_asks_again(world: World) -> None:
     assert second.value == "delete ALL files?"
     assert second.id != first.id
     assert world.resume(wf, "no", "t") == "no"
+
+
+def test_a_question_that_is_another_one_each_time_says_so(
+    sync_world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """G8: it would be asked for ever, whatever is answered."""
+
+    @sync_world.entrypoint
+    async def wf() -> Any:
+        return interrupt({"sure?": str(uuid4())})
+
+    (question,) = questions(sync_world.invoke(wf, {}, thread_id="t"))
+    sync_world.resume(wf, {question.id: "yes"}, "t")
+    (said,) = [each.getMessage() for each in caplog.records if "asked again" in each.getMessage()]
+    assert str(question.value["sure?"]) in said
+    assert said.endswith("name the question: interrupt(…, key=…)")
 
 
 def test_an_id_is_stable(world: World) -> None:

@@ -2,7 +2,8 @@
 
 A question is a call whose outcome is its answer: it has an identity in its scope, made from its
 `key=`, else from its payload. An answer goes to the question of the same identity, or to one that
-differs only in the clock; where neither fits, the question is asked again.
+differs only in the clock; where neither fits, the question is asked again, and the log says so of one that was
+answered, and differs in what looks random alone: it would be asked for ever.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from flowfn.engine.questions.answers import (
 from flowfn.engine.questions.listing import is_due, list_what_waits
 from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.record import CallInfo, Record, one_row
-from flowfn.engine.replay.matching import Same, Sought, judge
+from flowfn.engine.replay.matching import Ambiguous, Same, Sought, judge
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.identity.digest import Digest, digest, render
 from flowfn.instance_ids import instance_id
 from flowfn.kinds import spelled
+from flowfn.logs import logger
 from flowfn.rendering import quoted
 from flowfn.row_channels import ANSWER, QUESTION
 from flowfn.values import MISSING, Interrupt
@@ -230,13 +232,25 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
         digested.form, branch,
     )  # fmt: skip
     sought = Sought(task, frame.scope, code, name, digested, occurrence, position)
-    policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
+    policy: OnDivergence = "reuse" if run.settings.positional and key is None else "doubt"
     while isinstance(verdict := judge(run.ledger, sought, policy, seeker), Same):
         if verdict.record.claim():
             if frame.branches is not None:
                 frame.branches.claim(verdict.record, branch)
             return info, verdict.record.task, verdict.record
+    if isinstance(verdict, Ambiguous):
+        _log_asked_anew(info, verdict.record)
     return info, task, None
+
+
+def _log_asked_anew(question: CallInfo, answered: Record) -> None:
+    logger.warning(
+        "%s: %s is asked again, as %s was answered, and differs in what looks random alone: make that with "
+        "flowfn.uuid4(), or name the question: interrupt(…, key=…)",
+        question.site,
+        question,
+        answered.info,
+    )
 
 
 class _Seeker:
