@@ -90,8 +90,8 @@ class _Seeker:
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None
-        return self._frame.run.ledger.origins.possible(similar, self._call.digest, self._frame)
+        return self._frame.run.ledger.similar.possible(similar, self._call.digest, self._frame)
 
     def by_the_clock(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None
-        return self._frame.run.ledger.origins.by_the_clock(similar, self._call.digest, self._frame)
+        return self._frame.run.ledger.similar.by_the_clock(similar, self._call.digest, self._frame)

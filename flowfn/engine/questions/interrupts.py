@@ -271,10 +271,10 @@ class _Seeker:
         return frame.branches.are_told(record, branch, frame.call.definition.code)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
-        return self._frame.run.ledger.origins.possible(similar, self._digest, self._frame)
+        return self._frame.run.ledger.similar.possible(similar, self._digest, self._frame)
 
     def by_the_clock(self, similar: Unclaimed) -> Iterator[Record]:
-        return self._frame.run.ledger.origins.by_the_clock(similar, self._digest, self._frame)
+        return self._frame.run.ledger.similar.by_the_clock(similar, self._digest, self._frame)
 
 
 def _answered(record: Record) -> bool:

@@ -18,6 +18,7 @@ from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.engine.replay.origins import Anew, Origins
 from flowfn.engine.replay.remade import Remade
+from flowfn.engine.replay.similar import Similar
 from flowfn.identity.digest import hashed
 from flowfn.identity.grown import Defaults, without_defaults
 from flowfn.identity.made_with.together import Maker
@@ -206,14 +207,14 @@ class Ledger:
         return found
 
     @property
-    def origins(self) -> Origins:
-        """The times and ids that are recorded."""
+    def similar(self) -> Similar:
+        """Where calls are looked for that differ in times and ids alone."""
         index = self._indexed
-        if index.origins is None:
+        if index.similar is None:
             assert self._anew is not None
             telling = (each for each in index.records.values() if self._tells_of_items(each))
-            index.origins = Origins(telling, self._dropped, self._anew, index.has_fractions)
-        return index.origins
+            index.similar = Similar(Origins(telling, self._dropped, self._anew, index.has_fractions))
+        return index.similar
 
     def _tells_of_items(self, record: Record) -> bool:
         """Whether the ids and times in an outcome come again with what they are of. Those of an error that nobody has
@@ -230,8 +231,8 @@ class Ledger:
     def drop(self, task: str) -> None:
         """Note that the outcome of a recorded call isn't reused."""
         self._dropped.add(task)
-        if self._index is not None and self._index.origins is not None:
-            self._index.origins.sort_again(task)
+        if self._index is not None and self._index.similar is not None:
+            self._index.similar.sort_again(task)
 
     def is_claimed(self, task: str) -> bool:
         """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""
@@ -321,7 +322,7 @@ class _Index:
         self.rivals = {key: Rivals(found) for key, found in self.by_name.items()}
         self._by_values: dict[tuple[str, str, Defaults], dict[tuple[int, Hashable], list[Record]]] = {}
         self._by_digest: dict[tuple[str, str], _ByDigest] = {}
-        self.origins: Origins | None = None
+        self.similar: Similar | None = None
 
     @cached_property
     def volatile(self) -> Unclaimed:

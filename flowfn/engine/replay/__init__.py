@@ -1,7 +1,7 @@
 """What the records of earlier attempts mean to this one, whose code may be another by now.
 
 - Which record is whose: `matching` decides; `namesakes`, of functions that share a name; `belonging`, of branches;
-  `origins`, where the times and ids in arguments come from.
+  `similar`, of those that differ in times and ids; `origins`, where these come from.
 - `remade`: which are left; by that branches hear of outcomes when they did (`hosts/in_turn.py`).
 - What the report says of it: `reporting`, with `causes` and `sources` to tell why no record is a call's.
 - What only the author can decide: `refusing`, with `lost` and `missed` for what an edit of a graph would cost a thread.

@@ -5,7 +5,7 @@ whatever order the calls come in; of equal calls, that of the same branch of the
 differ that a class has got since, or parameters, which are at their defaults, it is the same call. A call that has no
 record may still be a recorded one whose arguments are made anew on each attempt: if only the clock differs, its
 record is reused; if something random differs, only the author knows, and the run is refused. Where the calling code
-was told both times or ids in which the two differ (`origins`), they are two calls. A whole day is the clock's only
+was told both times or ids in which the two differ (`similar`), they are two calls. A whole day is the clock's only
 where nothing says that it names an item: no recorded call differs from that one in naming another day. Anything else
 is a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`); even then it
 is the call's place among those of its name, whatever order they were recorded in, and decides no doubt that it needn't:
