@@ -435,6 +435,37 @@ def test_threads_take_the_ids_of_the_input_for_what_they_are(sync_world: World) 
     assert ran == [ids[1], ids[0]]
 
 
+def test_an_id_of_the_previous_call_is_given(world: World) -> None:
+    """Rule 4: what is left of the day before is recorded as well, and a new order in front of it is another one."""
+    orders, fails, stored = list[str](), [True], list[str]()
+
+    @world.task
+    async def number(order: str) -> str:
+        return str(uuid.uuid4())
+
+    @world.task
+    async def store(made: str) -> str:
+        stored.append(made)
+        return made
+
+    @world.entrypoint
+    async def wf(day: int, previous: Sequence[str] | None = None) -> list[str]:
+        made = [await world.value(number(order)) for order in orders]
+        found = [await world.value(store(each)) for each in [*made, *(previous or [])]]
+        if fails and day:
+            raise ConnectionError("lost")
+        return found
+
+    orders[:] = ["a"]
+    (left,) = world.invoke(wf, 0, thread_id="t")
+    orders.clear()
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, 1, thread_id="t")
+    orders[:], fails[:] = ["b"], []
+    found = world.invoke(wf, None, thread_id="t")
+    assert (found[1], stored) == (left, [left, left, found[0]])
+
+
 @pytest.mark.parametrize("clock", [time.time, stamp], ids=["to the microsecond", "to the second"])
 def test_an_answer_about_an_item_goes_to_no_new_one(world: World, clock: Callable[[], float]) -> None:
     """G8: of questions that differ in a recorded time each has its own answer."""

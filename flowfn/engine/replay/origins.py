@@ -1,9 +1,9 @@
 """Where the times and ids among a call's arguments come from: whether its code was told them.
 
-Rule: code is told what it was given, and what its calls came to. What is recorded of these comes again on each attempt,
-so that a recorded call will be made with the ids and times in it again. An outcome that hands on what its own call was
-given says nothing of where that came from: the code may have made it itself. Nor does what was made once
-(`flowfn.uuid4()`): it goes by its place, and with another item where one was put in front.
+Rule: code is told what it was given, `previous` too, and what its calls came to. What is recorded of these comes again
+on each attempt, so that a recorded call will be made with the ids and times in it again. An outcome that hands on what
+its own call was given says nothing of where that came from: the code may have made it itself. Nor does what was made
+once (`flowfn.uuid4()`): it goes by its place, and with another item where one was put in front.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ class Origins:
     def _given_to(self, frame: Frame) -> set[str]:
         given = self._given.get(frame.scope)
         if given is None:
-            arguments = [frame.call.args, frame.call.kwargs]
-            given = self._given[frame.scope] = told_in(arguments, fractions=self._fractions)
+            what = [frame.call.args, frame.call.kwargs]
+            if frame.call.parent is None:
+                what.append(frame.run.previous)
+            given = self._given[frame.scope] = told_in(what, fractions=self._fractions)
         return given
 
 
