@@ -1058,6 +1058,13 @@ def test_what_a_body_imports_counts(found_in: Callable[..., str], imported: str,
         assert (before != found_in(LAZILY, *edits, (old, new))) == busts
 
 
+def test_what_a_body_imports_from_a_plain_folder_counts(found_in: Callable[..., str]) -> None:
+    """A package needs no `__init__.py`."""
+    project = {name: source for name, source in LAZILY.items() if name != "tables/__init__"}
+    edits = ("IMPORT", "from tables import rates"), ("VALUE", "rates.load(x)")
+    assert found_in(project, *edits) != found_in(project, *edits, ("UNIT = 1", "UNIT = 2"))
+
+
 def test_a_module_that_a_body_imports_is_read_again_once_it_ran_again(
     tmp_path: Path, run_python: Any
 ) -> None:

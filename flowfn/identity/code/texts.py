@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from importlib.machinery import PathFinder
-from os.path import basename
+from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType
 from typing import Any
 
@@ -59,23 +58,25 @@ class Texts:
     def _follow(self, module: str, chain: Chain) -> Iterator[Place]:
         """Note what a module gives a name, and say where that leads."""
         namespace = self._namespaces.get(module) or namespace_of(module)
-        source, package = _read(module, namespace)
-        if source is None:
-            return
-        if not chain:
+        source, package, has_modules = _read(module, namespace)
+        if source is not None and not chain:
             yield from ((module, (name,)) for name in source.given)
-            return
-        name, rest = chain[0], chain[1:]
-        text = source.assigned(name)
-        if name in source.imports:
-            yield from _imported(*source.imports[name], package, [rest])
-        if text is not None:
-            self.found[module, (name,)] = as_loaded(text, source, namespace.get(name))
+        elif source is not None and (text := source.assigned(chain[0])) is not None:
+            self.found[module, chain[:1]] = as_loaded(text, source, namespace.get(chain[0]))
             yield from named_by(text, module)
-            return
+        elif has_modules and chain:
+            yield f"{module}.{chain[0]}", chain[1:]
+        if source is not None and chain:
+            yield from _imports_of(source, package, chain)
+
+
+def _imports_of(source: Index | Cells, package: Any, chain: Chain) -> Iterator[Place]:
+    """Where a module may have a name from: of the modules of which it has all names any may give it."""
+    if chain[0] in source.imports:
+        yield from _imported(*source.imports[chain[0]], package, [chain[1:]])
+    else:
         for star in source.stars:
             yield from _imported(star, "", package, [chain])
-        yield f"{module}.{name}", rest  # it may be a module of its own
 
 
 def _imported(module: str, original: str, package: Any, rests: Iterable[Chain]) -> Iterator[Place]:
@@ -84,26 +85,32 @@ def _imported(module: str, original: str, package: Any, rests: Iterable[Chain]) 
         yield from ((module, (original, *rest) if original else rest) for rest in rests)
 
 
-def _read(module: str, namespace: Mapping[str, Any]) -> tuple[Index | Cells | None, Any]:
-    """What a module of the project says of its names, and its package; it needn't be loaded."""
+def _read(module: str, namespace: Mapping[str, Any]) -> tuple[Index | Cells | None, Any, bool]:
+    """What a module of the project says of its names, its package, and whether that may be it; it needn't be loaded."""
     if namespace:
-        return source_of(namespace), namespace.get("__package__")
-    file = _file_of(module)
-    if file is None or not is_own_file(file):
-        return None, None
-    return index_of(file), module if basename(file) == "__init__.py" else module.rpartition(".")[0]
+        source = source_of(namespace)
+        file, package, path = (namespace.get(each) for each in ("__file__", "__package__", "__path__"))
+    else:
+        spec = _spec_of(module)
+        if spec is None:
+            return None, None, False
+        file, package, path = spec.origin, spec.parent, spec.submodule_search_locations
+        source = index_of(file) if file is not None and is_own_file(file) else None
+    return source, package, path is not None and (source is not None or file is None)
 
 
-def _file_of(module: str) -> str | None:
-    """The file of a module that isn't loaded."""
+def _spec_of(module: str) -> ModuleSpec | None:
+    """Where a module is that isn't loaded."""
     name, path, spec = "", None, None
     for part in module.split("."):
+        if name and path is None:  # no package
+            return None
         name = f"{name}.{part}" if name else part
         spec = PathFinder.find_spec(name, path)
         if spec is None:
             return None
         path = spec.submodule_search_locations
-    return None if spec is None else spec.origin
+    return spec
 
 
 @lru_cache(maxsize=4096)
