@@ -18,7 +18,7 @@ from typing import Any
 from checkpointers import EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
-from flowfn.cli.workflows import AnyWorkflow, Workflows
+from flowfn.cli.workflows import AnyWorkflow, Workflows, distinct
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.task import Task
 from flowfn.ports import Saver, ThreadRow
@@ -69,9 +69,9 @@ def only(target: str) -> AnyWorkflow:
     workflows = Workflows(imported(file))
     if name:
         return workflows.named(name)
-    found = {id(workflow): workflow for workflow in workflows.found.values()}
+    found = distinct(workflows.found.values())
     if len(found) == 1:
-        return next(iter(found.values()))
+        return found[0]
     if not found:
         raise Usage(
             f"{file} has no workflow at its top level: a function under @entrypoint, or a compiled graph"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from inspect import getattr_static
 from pathlib import Path
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 from flowfn.cli.failures import Usage
@@ -56,8 +56,8 @@ class Workflows:
         alike = {name: each for name, each in self.found.items() if each._self_setup.name == row.workflow}
         own = {name: each for name, each in alike.items() if each._is_of(row)}
         meant = _outermost(own)
-        if len({*map(id, meant.values())}) == 1:
-            return next(iter(meant.values()))
+        if len(found := distinct(meant.values())) == 1:
+            return found[0]
         if not alike:
             raise Usage(self._missing(row.workflow))
         if not own:
@@ -86,6 +86,16 @@ class Workflows:
         )
 
 
+def distinct(workflows: Iterable[AnyWorkflow]) -> list[AnyWorkflow]:
+    """Each once, whatever its names; a method of an object is one that has a name of its own, too."""
+    return [*{_itself(each): each for each in workflows}.values()]
+
+
+def _itself(workflow: AnyWorkflow) -> object:
+    function = workflow.func if isinstance(workflow, Entrypoint) else None
+    return function if isinstance(function, MethodType) else id(workflow)
+
+
 def _within(called: str, thing: Any) -> Iterator[tuple[str, AnyWorkflow]]:
     """The workflow that a thing is, or those that it has as methods."""
     if isinstance(thing, Workflow):
@@ -108,9 +118,7 @@ def _looked_up(module: ModuleType, name: str) -> tuple[Any, Any]:
 
 def _bound(method: str) -> str:
     owner, _, name = method.rpartition(".")
-    return (
-        f"have its object at the top level, thing = {owner}(…), and name that one's, as app.py:thing.{name}"
-    )
+    return f"have an object at the top level, it = {owner}(…), whose workflow is it.{name}"
 
 
 def _outermost(found: dict[str, AnyWorkflow]) -> dict[str, AnyWorkflow]:

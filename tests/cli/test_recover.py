@@ -198,8 +198,8 @@ def twins(
 def test_a_method_s_run_goes_on_with_its_object(
     flowfn: Any, tmp_path: Path, twins: Callable[..., None]
 ) -> None:
-    """G2: of the objects of a class at the top level of the script, the one that is made with the same."""
-    twins("us", "eu")
+    """G2: of the objects of a class at the top level of the script, the one that is made with the same, once."""
+    twins("us", "eu", more="buy = eu.buy")
     assert outcomes(flowfn, 0, "twins.py") == {"us": "done", "eu": "done"}
     assert sorted((tmp_path / "charged").read_text().splitlines()) == ["eu 1", "eu 2", "us 1", "us 2"]
 
