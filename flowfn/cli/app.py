@@ -40,12 +40,13 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; returns its exit code."""
-    words, traceback = _without_traceback(arguments)
+    words, traceback = _without_traceback(["version"] if arguments == ["--version"] else arguments)
     try:
         with logged():
             app(words, prog_name="flowfn")

@@ -30,6 +30,13 @@ def test_help_lists_the_commands(run_python: Any) -> None:
     ] == []
 
 
+def test_help_and_version_by_the_names_that_hands_know(flowfn: Any) -> None:
+    """`-h` is `--help`, of each command, and `--version` what `version` prints."""
+    assert flowfn("-h").out == flowfn("--help").out
+    assert flowfn("ls", "-h").out == flowfn("ls", "--help").out
+    assert flowfn("--version").out == flowfn("version").out
+
+
 def test_wrong_usage_is_exit_code_2(flowfn: Any) -> None:
     """A missing argument, an unknown option and an unknown command."""
     assert [flowfn("show").code, flowfn("ls", "--nope").code, flowfn("nope").code] == [2, 2, 2]
