@@ -97,13 +97,14 @@ def _itself(workflow: AnyWorkflow) -> object:
 
 
 def _within(called: str, thing: Any) -> Iterator[tuple[str, AnyWorkflow]]:
-    """The workflow that a thing is, or those that it has as methods."""
-    if isinstance(thing, Workflow):
+    """The workflow that a thing is, or those that it has as methods. A stand-in, such as Django's settings, isn't asked
+    what it stands for."""
+    if issubclass(type(thing), Workflow):
         yield called, thing
         return
     for cls in type(thing).__mro__:
         for name, member in vars(cls).items():
-            if isinstance(member, Entrypoint):
+            if issubclass(type(member), Entrypoint):
                 yield f"{called}.{name}", getattr(thing, name)
 
 

@@ -166,6 +166,12 @@ def hello(state):
     die_once()
     return {"said": "hello"}
 
+class Lazy:
+    @property
+    def __class__(self):
+        raise RuntimeError("settings aren't configured")
+
+settings = Lazy()
 inner = graph(hello)
 nested = graph(inner, checkpointer=saver)
 us, eu = Shop("us"), Shop("eu")
@@ -227,6 +233,6 @@ def test_graphs_that_nobody_named(flowfn: Any, twins: Callable[..., None]) -> No
 
 
 def test_a_graph_within_another(flowfn: Any, twins: Callable[..., None]) -> None:
-    """One that is a node of another has no runs of its own, though both have one name."""
+    """One that is a node of another has no runs of its own, though both have one name. Nothing else is looked into."""
     twins("graph")
     assert outcomes(flowfn, 0, "twins.py") == {"graph": "done"}
