@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from graph_compat.config import get_config
 from graph_compat.errors import GraphRecursionError, InvalidUpdateError
 from graph_compat.graph import END, START, StateGraph
 from graph_compat.types import Send
@@ -80,6 +81,20 @@ def test_a_limit_of_supersteps_counts_the_first_one(world: World) -> None:
     assert world.invoke(app, GIVEN, {"recursion_limit": 4}) == {"x": ["given", "a", "b", "c"]}
     with pytest.raises(GraphRecursionError):
         world.invoke(app, GIVEN, {"recursion_limit": 3})
+
+
+def test_the_first_node_is_told_that_it_runs_in_the_first_superstep(world: World) -> None:
+    """Supersteps are numbered as if what came before it had been made."""
+
+    def tell(state: State) -> Any:
+        return {"x": [str(get_config()["metadata"]["langgraph_step"])]}
+
+    builder: StateGraph[Any] = StateGraph(State)
+    builder.add_node("a", tell)
+    builder.add_node("b", tell)
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    assert world.invoke(builder.compile(), GIVEN) == {"x": ["given", "1", "2"]}
 
 
 def test_an_input_that_the_state_does_not_take_is_refused_as_ever(world: World) -> None:
