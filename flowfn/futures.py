@@ -67,13 +67,14 @@ class Runner(Protocol):
         siblings, with the questions that they are about to ask.
         """
 
-    async def others_wait(self, future: Future[Any]) -> None:
-        """Suspend until every branch of the running code waits, so that a held call can be placed."""
+    async def until_placeable(self, future: Future[Any]) -> None:
+        """Suspend until a held call can be placed: every branch of the running code waits, or the one that it is held
+        for has come, or won't."""
 
-    def others_waited(self, future: Future[Any], timeout: float | None) -> bool:
-        """Block as long as a future is held for one branch of the running code; whether whoever waits is to place it.
+    def block_until_placeable(self, future: Future[Any], timeout: float | None) -> bool:
+        """The same, on a thread: block as long as it is held for one branch; whether whoever waits is to place it.
 
-        It isn't where that took longer, or where the future is placed without.
+        It isn't where that took longer, or where it is placed without.
         """
 
     def lend_place(self) -> AbstractContextManager[None]:
@@ -274,7 +275,9 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def place_for_this_thread(self, timeout: float | None = None) -> None:
         """The same, where that blocks."""
-        if self._place is not None and (self.runner is None or self.runner.others_waited(self, timeout)):
+        if self._place is not None and (
+            self.runner is None or self.runner.block_until_placeable(self, timeout)
+        ):
             self.place()
 
     def cancel(self) -> bool:
@@ -309,7 +312,7 @@ class Future(UnlockedFuture[R], Generic[R]):
         if self.runner is not None and not self.done():
             if self._place is not None:
                 try:
-                    await self.runner.others_wait(self)
+                    await self.runner.until_placeable(self)
                 except BaseException:  # whoever waited has given it up
                     self.cancel()
                     raise

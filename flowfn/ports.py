@@ -383,10 +383,11 @@ class Host(Protocol):
     async def join(self, future: Any) -> None:
         """Wait for a future, running its job in place where nobody has taken it."""
 
-    async def others_wait(self, future: Any) -> None:
-        """Suspend until every branch of the code that is current waits, so that a held call can be placed."""
+    async def until_placeable(self, future: Any) -> None:
+        """Suspend until a held call can be placed: all branches of the current code wait, or the one for which it is
+        held has come, or won't."""
 
-    def others_come(self, frame: Any, future: Any) -> None:
+    def place_when_decided(self, frame: Any, future: Any) -> None:
         """Have a call that is held for one branch of a frame's code placed once that has come, or won't."""
 
     def branch(self, frame: Any) -> int:

@@ -107,7 +107,7 @@ class _AsCompleted(Generic[R]):
         loop = asyncio.get_running_loop()
         for future in self._left:
             if future.held and future.runner is not None:
-                await future.runner.others_wait(future)
+                await future.runner.until_placeable(future)
             future.place()
 
         def tell(future: Future[R]) -> None:

@@ -53,8 +53,8 @@ _waiting: dict[Task, int] = {}
 """The branches that wait for held calls, themselves or on threads of theirs, and how many they wait for."""
 
 
-async def branches_wait(frame: Frame, future: Future[Any], branch: Task) -> None:
-    """Suspend until `future`, for which a branch waits, can be placed, or has been placed meanwhile."""
+async def until_placeable(frame: Frame, future: Future[Any], branch: Task) -> None:
+    """Suspend until a held call, for which a branch waits, can be placed, or has been meanwhile."""
     with _waits(branch):
         await asyncio.sleep(0)
         if is_held_for_branch(future):

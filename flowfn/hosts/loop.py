@@ -23,7 +23,7 @@ from flowfn.context import current_frame
 from flowfn.errors import Stopped
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
-from flowfn.hosts.branches import branches_wait, is_held_for_branch, watch_of
+from flowfn.hosts.branches import is_held_for_branch, until_placeable, watch_of
 from flowfn.hosts.claims import Claimer, claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
@@ -225,12 +225,12 @@ class LoopHost:
             await self._watch(running[0])
             await self.let_branches_go_on()
 
-    async def others_wait(self, future: Future[Any]) -> None:
+    async def until_placeable(self, future: Future[Any]) -> None:
         frame, me = current_frame.get(), asyncio.current_task(self.loop)
         if frame is not None and me is not None:
-            await branches_wait(frame, future, me)
+            await until_placeable(frame, future, me)
 
-    def others_waited(self, future: Future[Any], timeout: float | None) -> bool:
+    def block_until_placeable(self, future: Future[Any], timeout: float | None) -> bool:
         if not is_held_for_branch(future):
             return True
         self.refuse_to_block()
@@ -239,7 +239,7 @@ class LoopHost:
         if frame is None or branch is None or self.loop.is_closed():
             return False
         # In no frame's context, as that which waits is no branch.
-        waiting = Context().run(run_coroutine_threadsafe, branches_wait(frame, future, branch), self.loop)
+        waiting = Context().run(run_coroutine_threadsafe, until_placeable(frame, future, branch), self.loop)
         try:
             waiting.result(timeout)
         except TimeoutError:
@@ -247,7 +247,7 @@ class LoopHost:
             return False
         return True
 
-    def others_come(self, frame: Frame, future: Future[Any]) -> None:
+    def place_when_decided(self, frame: Frame, future: Future[Any]) -> None:
         context = copy_context()
         if threading.get_ident() == self.thread:
             watch_of(frame).add(future, context)

@@ -168,16 +168,16 @@ class ThreadHost:
         if self.loop is not None and _on_loop(self.loop):
             await self.loop.others_end()
 
-    async def others_wait(self, future: Future[Any]) -> None:
+    async def until_placeable(self, future: Future[Any]) -> None:
         if self.loop is not None and _on_loop(self.loop):
-            await self.loop.others_wait(future)
+            await self.loop.until_placeable(future)
 
-    def others_waited(self, future: Future[Any], timeout: float | None) -> bool:
-        return self.loop is None or self.loop.others_waited(future, timeout)
+    def block_until_placeable(self, future: Future[Any], timeout: float | None) -> bool:
+        return self.loop is None or self.loop.block_until_placeable(future, timeout)
 
-    def others_come(self, frame: Frame, future: Future[Any]) -> None:
+    def place_when_decided(self, frame: Frame, future: Future[Any]) -> None:
         if self.loop is not None:
-            self.loop.others_come(frame, future)
+            self.loop.place_when_decided(frame, future)
 
     @contextmanager
     def lend_place(self) -> Iterator[None]:

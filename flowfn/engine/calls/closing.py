@@ -126,7 +126,7 @@ async def _place_suspended(frame: Frame, host: Host) -> None:
         while frame.unplaced:
             held = frame.unplaced[0].future
             assert held is not None
-            await host.others_wait(held)
+            await host.until_placeable(held)
             with suppress(FlowError):
                 held.place()
     finally:

@@ -42,7 +42,7 @@ def hold(call: Call, host: Any, before: Before) -> Future[Any]:
     future.add_done_callback(lambda _: _let_go(call, frame))
     if frame.branches is not None and not before.in_doubt:
         frame.branches.hold(call)
-        host.others_come(frame, future)
+        host.place_when_decided(frame, future)
     return future
 
 
