@@ -7,9 +7,9 @@ record may still be a recorded one whose arguments are made anew on each attempt
 record is reused; if something random differs, only the author knows, and the run is refused. Where the calling code
 was told both times or ids in which the two differ (`similar`), they are two calls. A whole day is the clock's only
 where nothing says that it names an item: no recorded call differs from that one in naming another day. Anything else
-is a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`); even then it
-is the call's place among those of its name, whatever order they were recorded in, and decides no doubt that it needn't:
-where items have moved, the record of a call that differs in what is random alone is at another one's place.
+is a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`): it is the
+call's place among those of its name, whatever order they were recorded in. Even then a record that the call is in doubt
+with comes first, wherever that stands, as items may have moved.
 
 Nothing here waits, runs or reads a record's value.
 """
