@@ -17,7 +17,7 @@ from flowfn.python.parametrised import full_name, origin_of
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
 
-__all__ = ["ALIAS", "has_its_name", "name_of_code", "named", "qualified_name"]
+__all__ = ["ALIAS", "has_its_name", "module_name", "name_of_code", "named", "qualified_name"]
 
 ALIAS: Any = getattr(typing, "TypeAliasType", ())
 """What a `type` statement makes, since Python 3.12."""
@@ -31,9 +31,9 @@ def qualified_name(obj: Any) -> str:
     qualname = getattr(obj, "__qualname__", None)
     if not isinstance(qualname, str):
         if isinstance(obj, ALIAS):
-            return f"{_module_name(obj.__module__)}.{obj.__name__}"
+            return f"{module_name(obj.__module__)}.{obj.__name__}"
         if isinstance(obj, type(sys)):
-            return _module_name(obj.__name__)
+            return module_name(obj.__name__)
         return qualified_name(type(obj))
     module = getattr(obj, "__module__", None)
     if not isinstance(module, str):  # a method of a built-in type, or of an instance of one
@@ -55,10 +55,11 @@ def name_of_code(function: FunctionType) -> str:
 def _qualified(module: str, qualname: str) -> str:
     if "comp>" in qualname:
         qualname = _INLINED.sub("", qualname)
-    return ".".join(published(_module_name(module), qualname))
+    return ".".join(published(module_name(module), qualname))
 
 
-def _module_name(module: str) -> str:
+def module_name(module: str) -> str:
+    """What a module is called in every process."""
     return script_name() if module in MAIN else module
 
 

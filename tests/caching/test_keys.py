@@ -1037,6 +1037,20 @@ def test_what_the_line_names_that_makes_a_table_counts(
     assert (before != found_in(MAKING, (old, new))) == busts
 
 
+def test_a_script_that_is_started_has_the_keys_that_it_has_where_it_is_imported(
+    found_in: Callable[..., str], tmp_path: Path, run_python: Any
+) -> None:
+    """Its module goes by one name in what the line leads to that makes a table, too."""
+    source = "def load():\n    return {'low': 1}\n\n" + MAKING["app"].replace(
+        "from tables import RATES", "RATES = load()"
+    )
+    main = f"if __name__ == '__main__':\n    import sys\n    sys.modules['app'] = sys.modules['__main__']\n    {FIND}\n"
+    imported = found_in({"app": source})
+    assert imported.startswith("app.price:")
+    (tmp_path / "app.py").write_text(source + main)
+    assert run_python("-B", "app.py").stdout.strip() == imported
+
+
 @pytest.mark.parametrize(
     ("imported", "value"),
     [

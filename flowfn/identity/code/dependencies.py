@@ -34,7 +34,7 @@ from flowfn.identity.code.unwrapping import attribute, can_be_looked_at
 from flowfn.identity.code.watch import Units
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
-from flowfn.identity.names import has_its_name, qualified_name
+from flowfn.identity.names import has_its_name, module_name, qualified_name
 from flowfn.python.cached_property import RENEWALS
 from flowfn.python.project import is_own, is_own_module
 from flowfn.python.script import namespace_of
@@ -218,7 +218,7 @@ class Dependencies:
         """Count the texts of what lines name that make what can't count itself, and of what bodies import; and look
         at these again once their modules are loaded, or have run again."""
         found = Texts(self._behind, self._namespaces).found
-        texts = {f"{module}.{name}": text for (module, (name, *_)), text in found.items()}
+        texts = {f"{module_name(module)}.{name}": text for (module, (name, *_)), text in found.items()}
         self._digests.update(
             f"{name}:{text}".encode("utf-8", "surrogatepass") for name, text in texts.items()
         )
