@@ -44,6 +44,7 @@ INSTEAD = {
     Name("react_agent", "hooks_after_the_model_in_one_task"): "('ai', 'done', None, [])",
     Name("react_agent", "a_person_answers_one_of_two_calls"): "next: ('tools',)",
     Name("react_agent", "sent_calls_are_shown"): "sent: [['__type', 'tool_call']]",
+    Name("tool_node", "a_command_that_sends_and_updates"): "seen: ['update 1', ",
     Name("tool_node", "several_commands_for_the_graph_around"): "seen: ['update 1', 'update 2', ",
     Name("tool_node", "several_commands_for_a_graph_of_messages"): "'update 1', 'update 2', ",
     Name("tool_node", "retried_nodes"): "ran: ['a', 'flaky', 'flaky']",

@@ -727,7 +727,16 @@ async def retried_nodes(t):
 @differs("commands for the graph around keep their updates")
 async def several_commands_for_the_graph_around(t):
     """Each sends and updates."""
+    await _handed_over(t, 1, 2)
 
+
+@differs("commands for the graph around keep their updates")
+async def a_command_that_sends_and_updates(t):
+    """It sends and updates."""
+    await _handed_over(t, 1)
+
+
+async def _handed_over(t, *given):
     @tool
     def hand(x: int) -> Command:
         """Hand over."""
@@ -739,7 +748,7 @@ async def several_commands_for_the_graph_around(t):
     builder.add_node("inner", graph(ToolNode([hand])))
     builder.add_node("after", t.node(lambda state: {"seen": [("after", state["seen"])]}))
     builder.add_edge(START, "inner")
-    calls = asks(("hand", {"x": 1}), ("hand", {"x": 2}))
+    calls = asks(*(("hand", {"x": x}) for x in given))
     result = await _result(t, builder.compile(), {"messages": [calls]})
     t.note("seen", result["seen"])
 
