@@ -138,7 +138,16 @@ class Run:
 
     @cached_property
     def namespace(self) -> str:
-        """Where it stands on its thread: who keeps nothing, and isn't watched, is hardly ever asked."""
+        """Where it stands on its thread: who keeps nothing, and isn't watched, is hardly ever asked.
+
+        Those around it are named first, the outermost before all: there may be more of them than a stack has room for.
+        """
+        unnamed, around = [], self.parent
+        while around is not None and "namespace" not in vars(around):
+            unnamed.append(around)
+            around = around.parent
+        for run in reversed(unnamed):
+            vars(run).setdefault("namespace", run._place())
         return self._place()
 
     # -- what attempts ask of their run ---------------------------------------------------------
