@@ -145,8 +145,10 @@ def claimant_of(frame: Frame, definition: Definition) -> Claimant | None:
     if frame.caller is None:
         frame.caller = Caller(frame.call.definition)
     caller = frame.caller  # another thread may put another one in its place
+    if frame.run.ledger.records:
+        return caller.claimant(definition)
     caller.calls(definition)
-    return caller.claimant(definition) if frame.run.ledger.records else None
+    return None
 
 
 def _identity_of(

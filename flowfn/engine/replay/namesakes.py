@@ -86,6 +86,7 @@ class Caller:
         """A function that it calls, looking for its records."""
         known = self._claimants.get(definition)
         if known is None:
+            self.calls(definition)
             known = self._claimants[definition] = Claimant(definition, self)
         return known
 
