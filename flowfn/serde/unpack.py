@@ -6,8 +6,8 @@ composites costs what msgpack costs.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ormsgpack import packb, unpackb
@@ -31,25 +31,15 @@ _MANY = 32
 """Items from which on it is faster to ask first whether there is a container among them."""
 
 
-class _Call(threading.local):
-    """What the extension hook tells the call around it: how many `marks` there are, each of a composite to build; and
-    an error of its own, as msgpack drops that."""
-
-    marks = 0
-    error: BaseException | None = None
-
-
-_call = _Call()
-
-
-def _leaf(code: int, data: bytes) -> Any:
+def _leaf(met: list[Any], code: int, data: bytes) -> Any:
+    """The extension hook. `met` gets each mark, as it is of a composite to build; and an error, as msgpack drops it."""
     try:
         if code == _MARK:
-            _call.marks += 1
-            return KINDS[data]
+            met.append(kind := KINDS[data])
+            return kind
         return _DECODERS[code](data)
     except BaseException as error:
-        _call.error = error
+        met.append(error)
         raise
 
 
@@ -59,28 +49,25 @@ def unpack(data: bytes, names: Names) -> Any:
     msgpack ignores what follows a document; what follows `END` is seen at the end. The first format has none: its
     version, its document and a stop are read as an array.
     """
-    # A finalizer may run in the midst of this value, and read another: each counts its own.
-    around, _call.marks = _call.marks, 0
+    met: list[Any] = []
+    leaf = partial(_leaf, met)
     try:
         if data[0] == CURRENT:
-            value, end = unpackb(data, ext_hook=_leaf)
+            value, end = unpackb(data, ext_hook=leaf)
             ends = end == END == data[-1]
         elif data[0] != FIRST:
             raise ValueError("bytes of neither format")
         else:
-            _, value, end = unpackb(b"".join((_ARRAY_OF_3, data, _STOP)), ext_hook=_leaf)
+            _, value, end = unpackb(b"".join((_ARRAY_OF_3, data, _STOP)), ext_hook=leaf)
             ends = end == _STOP_TEXT
-        marks = _call.marks
     except ValueError:
-        error, _call.error = _call.error, None
-        if error is None:
+        error = met.pop() if met else None
+        if not isinstance(error, BaseException):
             raise
         raise error from None
-    finally:
-        _call.marks = around
     if not ends:
         raise CorruptDataError("More bytes follow the stored value. Restore it from a backup")
-    return _build(value, marks, names) if marks else value
+    return _build(value, len(met), names) if met else value
 
 
 def unpack_plain(many: Sequence[bytes]) -> list[Any] | None:
