@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import count
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +64,7 @@ class Journal:
         self.kept: set[str] | None = getattr(saver, "kept", None)
         """The versions of functions whose source is known to be kept; None where the saver keeps none."""
         self._orders = iter(range(1, _NUMBERS))
-        self._place = 0
-        self._places = count(1)
+        self._places = iter(range(1, _NUMBERS))
         self._notes = Notes()
         self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
         self.owed: dict[str, Writes] = {}
@@ -166,8 +164,7 @@ class Journal:
         if ledger.last_index > self.order:
             self._orders = iter(range(ledger.last_index + 1, _NUMBERS))
         if ledger.last_place > self._place:
-            self._place = ledger.last_place
-            self._places = count(self._place + 1)
+            self._places = iter(range(ledger.last_place + 1, _NUMBERS))
 
     def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
         """A stored checkpoint, decoded."""
@@ -242,8 +239,12 @@ class Journal:
 
     def next_place(self) -> int:
         """The place of an outcome that was just committed, in the order of commits."""
-        self._place = place = next(self._places)
-        return place
+        return next(self._places)
+
+    @property
+    def _place(self) -> int:
+        """The last place that was given."""
+        return _NUMBERS - 1 - length_hint(self._places)
 
     def next_order(self) -> int:
         """The place of the next outcome among those of the run."""
