@@ -213,14 +213,15 @@ class Journal:
         if told is not None:
             told(data)
         note.order = self.next_order()
-
-        def written() -> None:
-            place = self.next_place()
-            if future is not None:
-                future.recorded(place)
-
         row = WriteRow(note.row.task, note.order, channel, data)
-        return self.append(host, note, row, *more, written=written, settles=settles)
+        return self.append(host, note, row, *more, durable=partial(self.recorded, future), settles=settles)
+
+    def recorded(self, future: Future[Any] | None, notes: Iterable[Note]) -> None:
+        """What came of a call is durable, with these notes; its future is told where it is in the order of commits."""
+        _are_durable(notes)
+        place = self.next_place()
+        if future is not None:
+            future.recorded(place)
 
     @property
     def commits_elsewhere(self) -> bool:
@@ -266,23 +267,16 @@ class Journal:
         host: Host,
         note: Note,
         *rows: WriteRow,
-        written: Callable[[], None] | None = None,
+        durable: Callable[[Iterable[Note]], None] | None = None,
         settles: Future[Any] | None = None,
     ) -> Coroutine[Any, Any, None]:
-        """Commit rows of a call, with every note that waits for a ride."""
+        """Commit rows of a call, with every note that waits for a ride; `durable` is told of all of these."""
         self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
         riding = self._notes.take()
         rows = rows if note.durable else (note.row, *rows)
         items = [Writes(note.namespace, note.checkpoint, rows), *grouped(riding)]
-
-        def durable() -> None:
-            note.durable = True
-            for other in riding:
-                other.durable = True
-            if written is not None:
-                written()
-
-        return self.write(host, items, written=durable, settles=settles)
+        written = partial(durable or _are_durable, (note, *riding))
+        return self.write(host, items, written=written, settles=settles)
 
     def suspend(self, note: Note, waiting: bool) -> None:
         """Note that a call waits for an answer (or no longer does), so that it isn't taken for one in doubt."""
@@ -432,6 +426,11 @@ class Journal:
     def encode(self, value: Any, owner: str) -> bytes:
         """Bytes of a value; an error names whose value it is and where inside it the trouble lies."""
         return encode(self.serde, value, owner)
+
+
+def _are_durable(notes: Iterable[Note]) -> None:
+    for note in notes:
+        note.durable = True
 
 
 async def _and_then(writing: Coroutine[Any, Any, None], then: Callable[[], None] | None) -> None:

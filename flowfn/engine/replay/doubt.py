@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -144,12 +145,8 @@ async def _recorded(call: Call, host: Host, decided: Done | NotDone) -> Any:
         return MISSING
     order = journal.next_order()
     outcome = WriteRow(call.task, order, RETURN, journal.encode(decided.value, call.owner))
-
-    def written() -> None:
-        if call.future is not None:
-            call.future.recorded(journal.next_place())
-
-    await journal.append(host, note, decision, outcome, *code_rows(journal.serde, call), written=written)
+    durable, more = partial(journal.recorded, call.future), code_rows(journal.serde, call)
+    await journal.append(host, note, decision, outcome, *more, durable=durable)
     record.add(outcome, order)
     return decided.value
 
