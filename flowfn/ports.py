@@ -14,7 +14,7 @@ The contract of a saver, beyond the signatures (`checkpointers/conformance/` tes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -365,7 +365,7 @@ class Host(Protocol):
     def start(self, future: Any) -> None:
         """Have the job run concurrently, unless somebody who waits takes it first."""
 
-    async def apart(self, coroutine: Any) -> Any:
+    def apart(self, coroutine: Any) -> Awaitable[Any]:
         """Run a coroutine in place, in a context of its own: what it sets in context variables ends with it."""
 
     async def on_fresh_stack(self, coroutine: Any) -> Any:

@@ -261,9 +261,9 @@ class LoopHost:
         task = self._tasks.get(future) or self._awaiting.pop(future, None)
         return task is not None and task.cancel()
 
-    async def apart(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Await a coroutine in a context of its own."""
-        return await apart(coroutine, copy_context())
+    def apart(self, coroutine: Coroutine[Any, Any, Any]) -> Awaitable[Any]:
+        """What awaits a coroutine in a context of its own."""
+        return apart(coroutine, copy_context())
 
     async def on_fresh_stack(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return await self.loop.create_task(coroutine)

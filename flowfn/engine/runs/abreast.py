@@ -8,7 +8,7 @@ program for the one around, or has a nested run that was drained.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,34 +26,35 @@ Failed = tuple["NodeCall", BaseException]
 """A call, and the error or signal that it ended in."""
 
 
-async def settle(run: Run, calls: Sequence[NodeCall], deadline: Deadline | None) -> list[Failed]:
+def settle(
+    run: Run, calls: Sequence[NodeCall], deadline: Deadline | None
+) -> Coroutine[Any, Any, list[Failed]]:
     """Run calls side by side; which failed, in the order in which they did.
 
     Raises:
         StepTimeout: the deadline was missed.
     """
     if len(calls) == 1 and deadline is None:
-        error = await _settle_alone(run, calls[0])
-        return [] if error is None else [(calls[0], error)]
-    return await _Abreast(run, calls, deadline).settle()
+        return _settle_alone(run, calls[0])
+    return _Abreast(run, calls, deadline).settle()
 
 
-async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
-    """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with.
+async def _settle_alone(run: Run, call: NodeCall) -> list[Failed]:
+    """Run a superstep's only call, in place where it belongs to the host of the run.
 
     What a node sets in context variables is its own, as the next one may run in another process; unless the program
     shares its caller's.
     """
     if call.node.bare and _is_passed(call):
-        return None
+        return []
     if run.hosts_itself(call.definition):
         try:
             call.value = await (
                 attempt(call) if run.program.shares_context else run.host.apart(attempt(call))
             )
         except BaseException as error:
-            return error
-        return None
+            return [(call, error)]
+        return []
     call.future = _future_of(run, call)
     try:
         await run.host.settle([call.future])
@@ -64,9 +65,10 @@ async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
         run.root.leave([call])
         raise
     failure = _error_of(call.future)
-    if failure is None:
-        call.value = call.future.result(0)
-    return failure
+    if failure is not None:
+        return [(call, failure)]
+    call.value = call.future.result(0)
+    return []
 
 
 def _is_passed(call: NodeCall) -> bool:
