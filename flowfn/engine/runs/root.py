@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from itertools import count
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.runs.slots import Slots
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
 class Tally:
     """A number that any thread may add to."""
 
-    __slots__ = ("_next", "_reads")
+    __slots__ = ("_left",)
 
     def __init__(self) -> None:
-        self._next = count()
-        self._reads = 0
+        self._left = iter(range(_MOST))
 
     def add(self) -> None:
-        next(self._next)
+        next(self._left)
 
     @property
     def value(self) -> int:
-        """How often `add` was called; to be read by one thread."""
-        self._reads += 1
-        return next(self._next) - self._reads + 1
+        """How often `add` was called."""
+        return _MOST - length_hint(self._left)
+
+
+_MOST = 1 << 62
+"""More than anybody adds."""
 
 
 class Root:
