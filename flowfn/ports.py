@@ -412,7 +412,7 @@ class Host(Protocol):
     def count_cancellations(self, frame: Any) -> None:
         """Take the cancellations that a frame's code has met until now for its own: it has gone on from them."""
 
-    async def let_branches_go_on(self) -> None:
+    async def let_branches_go_on(self, frame: Any) -> None:
         """Let concurrent code of the same frame make its next call."""
 
     async def call(self, function: Any, args: Any, kwargs: Any, timeout: Any) -> Any:

@@ -45,6 +45,12 @@ def turn_of(frame: Frame, order: float, place: float) -> Callable[[], Coroutine[
     return partial(turns.come, order, place) if turns.matter else None
 
 
+def some_wait_for_turns(frame: Frame) -> bool:
+    """Whether a branch of a frame's code has yet to hear of an outcome."""
+    turns: Turns | None = None if frame.numbers is None else frame.numbers.turns
+    return turns is not None and turns.are_awaited
+
+
 class _Waiting(NamedTuple):
     """A branch that is to hear of an outcome; the earliest is the least."""
 
@@ -80,6 +86,11 @@ class Turns:
     def matter(self) -> bool:
         """Whether there is an order to what is heard of from now on."""
         return bool(self._waiting) or self._left.is_left_before(inf)
+
+    @property
+    def are_awaited(self) -> bool:
+        """Whether a branch waits."""
+        return any(not each.heard.done() for each in self._waiting)
 
     async def come(self, order: float, place: float) -> None:
         """Suspend the running branch until it may hear of an outcome."""

@@ -29,7 +29,7 @@ from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
-from flowfn.hosts.in_turn import turn_of
+from flowfn.hosts.in_turn import some_wait_for_turns, turn_of
 from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.moment import MOMENT, ending, stand_still
@@ -221,9 +221,10 @@ class LoopHost:
 
     async def others_end(self) -> None:
         frame = current_frame.get()
-        while frame is not None and (running := _running(frame)):
-            await self._watch(running[0])
-            await self.let_branches_go_on()
+        while frame is not None and ((running := _running(frame)) or some_wait_for_turns(frame)):
+            if running:
+                await self._watch(running[0])
+            await self.let_branches_go_on(frame)
 
     async def until_placeable(self, future: Future[Any]) -> None:
         frame, me = current_frame.get(), asyncio.current_task(self.loop)
@@ -345,10 +346,12 @@ class LoopHost:
         if not getattr(me, "_must_cancel", False):
             frame.cancelled = me.cancelling()
 
-    async def let_branches_go_on(self) -> None:
-        """Let the asyncio tasks that wait for what has just ended take their next step."""
-        for _ in range(_TURNS):
+    async def let_branches_go_on(self, frame: Frame) -> None:
+        """Let the asyncio tasks that wait for what has just ended, or for their turns, take their next step."""
+        turns = 0
+        while turns < _TURNS or some_wait_for_turns(frame):
             await asyncio.sleep(0)
+            turns += 1
 
     # -- the engine's ports ---------------------------------------------------------------------
 

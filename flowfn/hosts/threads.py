@@ -351,7 +351,7 @@ class ThreadHost:
     def count_cancellations(self, frame: Any) -> None:
         """See `is_cancelled`."""
 
-    async def let_branches_go_on(self) -> None:
+    async def let_branches_go_on(self, frame: Any) -> None:
         """Nothing to wait for: code on threads has no branches that we know of."""
 
     # -- the engine's ports ---------------------------------------------------------------------

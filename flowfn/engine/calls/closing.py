@@ -100,7 +100,7 @@ async def _settle_children(frame: Frame, host: Host) -> None:
         for future in open_calls:
             frame.children.pop(future, None)
         if frame.suspended and not frame.closed:
-            await host.let_branches_go_on()
+            await host.let_branches_go_on(frame)
         if not frame.children:
             return
 
