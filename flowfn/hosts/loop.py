@@ -348,10 +348,10 @@ class LoopHost:
 
     async def let_branches_go_on(self, frame: Frame) -> None:
         """Let the asyncio tasks that wait for what has just ended, or for their turns, take their next step."""
-        turns = 0
-        while turns < _TURNS or some_wait_for_turns(frame):
+        left = _TURNS
+        while left:
             await asyncio.sleep(0)
-            turns += 1
+            left = _TURNS if some_wait_for_turns(frame) else left - 1
 
     # -- the engine's ports ---------------------------------------------------------------------
 
