@@ -141,8 +141,6 @@ class Turns:
 
     def _is_under_way(self) -> bool:
         """Whether a branch waits neither for an outcome, nor for what others do."""
-        tasks, wait = (
-            {self._frame.home, *numbers_of(self._frame).given},
-            {each.branch for each in self._waiting},
-        )
-        return not all(task.done() or comes_no_further(task, self._frame) for task in tasks - wait)
+        branches = {self._frame.home, *numbers_of(self._frame).given}
+        others = branches - {each.branch for each in self._waiting}
+        return not all(task.done() or comes_no_further(task, self._frame) for task in others)

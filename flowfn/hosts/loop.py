@@ -172,9 +172,8 @@ class LoopHost:
         """Suspend until a sync attempt has ended on its thread."""
         if future.waiting:
             self.threads.add_worker()
-            if (
-                frame := current_frame.get()
-            ) is None or frame.numbers is None:  # else others hear first of theirs
+            frame = current_frame.get()
+            if frame is None or frame.numbers is None:  # else other branches first hear of their outcomes
                 self._let_end(future)
         await self._wait(future)
 

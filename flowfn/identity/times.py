@@ -118,12 +118,8 @@ def _seconds(day: tuple[int, int, int], parts: dict[str, str | None]) -> Iterato
         yield (value.replace(tzinfo=_zone(zone) if zone else UTC) - _BEGIN) // timedelta(seconds=1)
         if not zone:
             yield (value.astimezone() - _BEGIN) // timedelta(seconds=1)
-    except (
-        OverflowError,
-        ValueError,
-        OSError,
-    ):  # 30 February; the year 1900 or 2099, outside of the platform's epoch
-        return
+    except (OverflowError, ValueError, OSError):
+        return  # 30 February; the year 1900 or 2099, outside of the platform's epoch
 
 
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
