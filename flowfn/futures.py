@@ -353,7 +353,7 @@ class Future(UnlockedFuture[R], Generic[R]):
     def _taken_for_its_value(self, caller: FrameType | None) -> None:
         frame = current_frame.get()
         if frame is not None and not self.seen:
-            frame.mistaken.setdefault(self, site_of(caller))
+            frame.calls.mistaken.setdefault(self, site_of(caller))
 
     def __iter__(self) -> Iterator[Any]:
         """The items of a generator task, once it has ended."""

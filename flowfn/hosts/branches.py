@@ -84,7 +84,7 @@ async def _all_wait(frame: Frame, future: Future[Any]) -> None:
     """Suspend until every other branch waits."""
     patience, steps = PATIENCE, -1
     while future.held and patience > 0 and not _all(_tasks_of(frame), joins):
-        at_work = len(frame.children) > len(frame.unplaced)
+        at_work = len(frame.calls.open) > len(frame.calls.unplaced)
         patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
         steps = frame.steps
         await asyncio.sleep(TICK)
@@ -205,7 +205,7 @@ class _Branches:
     def _is_busy(self, task: Task, future: Future[Any]) -> bool:
         if is_at_work(task, self._frame):
             return True
-        call = self._frame.children.get(future)
+        call = self._frame.calls.open.get(future)
         mine = () if call is None else self._by_number.get(call.branch, ())
         return any(has_at_hand(each, queue) for queue in queues_of(task) for each in mine)
 

@@ -57,7 +57,7 @@ def comes_no_further(task: Task, frame: Frame) -> bool:
 
 def is_at_work(task: Task, frame: Frame) -> bool:
     """Whether a task waits for a call of the frame's that runs."""
-    return any(code.cr_frame.f_locals["future"] in frame.children for code in _standing(task, _CALLS))
+    return any(code.cr_frame.f_locals["future"] in frame.calls.open for code in _standing(task, _CALLS))
 
 
 def queues_of(task: Task) -> Iterator[Any]:

@@ -126,7 +126,7 @@ def _running() -> str:
     if frame is None:
         return ""
     task = frame.run.task_id(frame.scope)
-    return f"{task}:{frame.position('graph_compat.message')}"
+    return f"{task}:{frame.calls.position('graph_compat.message')}"
 
 
 def _fresh(message: Any, taken: Container[str | None], place: str, numbers: dict[str, int]) -> str:

@@ -24,7 +24,7 @@ HOST = cast("Any", Waiting())
 
 def attempt(places: Places) -> Frame:
     frame = Frame.__new__(Frame)
-    frame.slots, frame.waits, frame.children = places, 0, {}
+    frame.slots, frame.waits, frame.has_called = places, 0, False
     return frame
 
 

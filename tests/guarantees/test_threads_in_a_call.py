@@ -232,11 +232,11 @@ def test_calls_that_end_while_they_are_looked_at() -> None:
 
     class Ending(Future[Any]):
         def done(self) -> bool:
-            frame.children.clear()
+            frame.calls.open.clear()
             return False
 
     frame = Frame.__new__(Frame)
-    frame.children = dict.fromkeys((Ending(), Ending()), cast("Any", None))
+    frame.calls.open = dict.fromkeys((Ending(), Ending()), cast("Any", None))
     assert len(_running(frame)) == 2
 
 

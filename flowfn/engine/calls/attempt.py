@@ -43,6 +43,7 @@ from flowfn.values import MISSING
 if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.calls.call import Call
+    from flowfn.engine.calls.made import Calls
     from flowfn.engine.records.journal import Journal
     from flowfn.futures import Future
     from flowfn.ports import Host, Serializer
@@ -75,7 +76,7 @@ async def attempt(call: Call) -> Any:
         raise
     finally:
         if call.parent is not None and call.future is not None:
-            call.parent.children.pop(call.future, None)
+            call.parent.calls.open.pop(call.future, None)
     if run.post is not None and not call.rides:
         run.post(TaskFinished(run.namespace, run.step, call, value))
     return value
@@ -134,19 +135,19 @@ async def _begin(call: Call, journal: Journal, host: Host, *, is_kept: bool) -> 
         if settled is not MISSING:
             return settled
     if caller is not None:
-        if caller.failures:
-            await _tell_of_survival(call, caller, journal, host)
-        if caller.made > call.nth + 1:
+        if caller.calls.failures:
+            await _tell_of_survival(call, caller.calls, journal, host)
+        if caller.calls.made > call.nth + 1:
             tell_of_changes(call)
     return MISSING
 
 
-async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: Host) -> None:
+async def _tell_of_survival(call: Call, calls: Calls, journal: Journal, host: Host) -> None:
     """Commit that a call was made after another had failed, before it runs: its caller has acted on the error.
 
     Else the failed one would run again, should the process die in this one, and might succeed.
     """
-    failures, survived, is_new = caller.failures, caller.survived, False
+    failures, survived, is_new = calls.failures, calls.survived, False
     while survived < len(failures):  # each is passed once: there may be as many as there are calls
         note = failures[survived][0].note
         if note is not None:  # else it was recorded by an earlier attempt
@@ -156,7 +157,7 @@ async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: H
         survived += 1
     if is_new:
         await journal.write(host, journal.riders())
-    caller.survived = survived
+    calls.survived = survived
 
 
 async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
@@ -296,7 +297,7 @@ def _tell_failure(call: Call, error: BaseException) -> None:
     if isinstance(error, Exception):
         call.blame(error)
     if isinstance(error, Exception) and parent is not None and call.future is not None:
-        parent.failures.append((call, error))
+        parent.calls.failures.append((call, error))
     if run.post is not None:
         run.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
 

@@ -236,7 +236,7 @@ class Call:
             digested.form,
             self.branch,
             definition.captured,
-            frame.caller is None or frame.caller.is_alone(definition),
+            (caller := frame.calls.caller) is None or caller.is_alone(definition),
         )
 
     @property

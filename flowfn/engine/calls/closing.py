@@ -29,7 +29,7 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
         Suspended: something waits for an answer, and no error came between.
         NonDeterminismError: the run was refused, whatever the user code made of that.
     """
-    if frame.unplaced and error is None:
+    if frame.calls.unplaced and error is None:
         _place_held(frame)
     suspending = (
         error is None or isinstance(error, Suspended) or (frame.told and not _stops(error, frame, host))
@@ -40,7 +40,7 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
     try:
         await _settle_children(frame, host)
         frame.closed = True
-        if frame.children:  # of a thread that called it before it could know
+        if frame.calls.open:  # of a thread that called it before it could know
             await _settle_children(frame, host)
     except BaseException as stopped:
         await _stop_children(frame, host, stopped)
@@ -49,7 +49,7 @@ async def close(frame: Frame, host: Host, error: BaseException | None) -> None:
         failing.ride_unseen(frame)
     if frame.run.root.fatal is not None:
         raise frame.run.root.fatal
-    if frame.questions and not isinstance(error, GeneratorExit):  # what is closed can't wait
+    if frame.calls.questions and not isinstance(error, GeneratorExit):  # what is closed can't wait
         await record_questions(frame, host)
     if frame.suspended and (suspending or frame.told):
         if frame.call.parent is not None:
@@ -93,26 +93,26 @@ async def _settle_children(frame: Frame, host: Host) -> None:
     Of a stream that was not read to its end the run waits for its reader, and nobody reads on once the code has ended.
     """
     while True:
-        if frame.unplaced:
+        if frame.calls.unplaced:
             await _place_suspended(frame, host)
         open_calls = _but_streams(frame) or _left_by_readers(frame)
         await host.settle(open_calls)
         for future in open_calls:
-            frame.children.pop(future, None)
+            frame.calls.open.pop(future, None)
         if frame.suspended and not frame.closed:
             await host.let_branches_go_on(frame)
-        if not frame.children:
+        if not frame.calls.open:
             return
 
 
 def _but_streams(frame: Frame) -> tuple[Future[Any], ...]:
     """The calls that haven't been seen to end, but for those whose streams the code reads."""
-    return tuple(future for future, call in frame.children.copy().items() if call.definition.reader is None)
+    return tuple(future for future, call in frame.calls.open.copy().items() if call.definition.reader is None)
 
 
 def _left_by_readers(frame: Frame) -> tuple[Future[Any], ...]:
     """The calls of workflows whose streams the code of a frame has read, each told that nobody reads on."""
-    calls = frame.children.copy()
+    calls = frame.calls.open.copy()
     for call in calls.values():
         if call.definition.reader is not None:
             call.definition.reader.leave()
@@ -123,8 +123,8 @@ async def _place_suspended(frame: Frame, host: Host) -> None:
     """Place what was held when the code was told of a question; its other branches may yet claim their records."""
     token = current_frame.set(frame)
     try:
-        while frame.unplaced:
-            held = frame.unplaced[0].future
+        while frame.calls.unplaced:
+            held = frame.calls.unplaced[0].future
             assert held is not None
             await host.until_placeable(held)
             with suppress(FlowError):
@@ -135,8 +135,8 @@ async def _place_suspended(frame: Frame, host: Host) -> None:
 
 def _place_held(frame: Frame) -> None:
     """Nobody waited for held calls; the end of their frame does. A refusal is kept as the run's."""
-    while frame.unplaced:
-        held = frame.unplaced[0].future
+    while frame.calls.unplaced:
+        held = frame.calls.unplaced[0].future
         assert held is not None
         with suppress(FlowError):
             held.place()
@@ -145,11 +145,11 @@ def _place_held(frame: Frame) -> None:
 def _log_unseen(frame: Frame) -> None:
     """Say of which results nobody looked at that the caller may count on them: of a task that failed, and of a future
     that was taken for its value."""
-    for call, error in frame.failures:
+    for call, error in frame.calls.failures:
         if call.future is not None and not call.future.seen:
             caller = frame.call.definition.name
             logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
-    for site in dict.fromkeys(site for future, site in frame.mistaken.items() if not future.seen):
+    for site in dict.fromkeys(site for future, site in frame.calls.mistaken.items() if not future.seen):
         logger.warning(
             "%s: a task's future was tested, compared or made a text, and nobody looked at its result: a future is "
             "always true, equals no value, and its text isn't the result's. Write .result() or await",

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.injection import runtime_of
+from flowfn.engine.calls.made import Calls
 from flowfn.engine.calls.once import once
 from flowfn.engine.questions.interrupts import Question, ask, ask_together
 from flowfn.engine.replay.belonging import Branches
 from flowfn.engine.replay.failing import handled_calls
 from flowfn.errors import Cancelled, RunClosed, Suspended
 from flowfn.futures import Future
+from flowfn.python.cached_property import cached_property
 from flowfn.runtime import Runtime
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
-    from flowfn.engine.records.ledger import Equals
     from flowfn.engine.records.record import Record
-    from flowfn.engine.replay.namesakes import Caller
     from flowfn.engine.runs.run import Run
     from flowfn.ports import Host
     from flowfn.values import Interrupt
 
 
 class Frame:
-    """What the running code is part of: its run, its scope, its open calls and its questions."""
+    """What the running code is part of: its run, its scope, and what it has called."""
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_runtime",
         "around",
@@ -37,33 +37,21 @@ class Frame:
         "began",
         "branches",
         "call",
-        "caller",
         "cancelled",
-        "children",
         "closed",
-        "counts",
         "depth",
-        "equals",
-        "failures",
-        "firsts",
         "halted",
+        "has_called",
         "home",
-        "made",
         "met",
-        "mistaken",
         "nested",
-        "newest",
         "numbers",
-        "positions",
-        "questions",
         "run",
         "scope",
         "slots",
         "steps",
-        "survived",
         "suspended",
         "told",
-        "unplaced",
         "waits",
         "watch",
     )
@@ -79,16 +67,8 @@ class Frame:
             run.callers[self.scope] = call.definition
         around = call.parent or run.frame
         self.depth: int = 0 if around is None else around.depth + 1
-        self.firsts: dict[tuple[str, bytes], int] = {}
-        """Which call was the first of a name and arguments, by a number of its own."""
-        self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
-        """Count the calls that equal an earlier one."""
-        self.positions: dict[str, Iterator[int]] = {}
-        """Count its calls of each name."""
-        self.equals: dict[tuple[str, bytes], Equals] = {}
-        """The recorded calls of a name and arguments."""
-        self.caller: Caller | None = None
-        """Tells its calls of functions that share a name from each other; None until it makes one."""
+        self.has_called = False
+        """Whether there is something in `calls`."""
         self.home: Any = None
         """What its code runs in: a thread, or on an event loop the asyncio task that is the branch of number 0."""
         self.around: BaseException | None = None
@@ -104,24 +84,8 @@ class Frame:
         """Which records are kept for them; None until a record is asked for while there are some."""
         self.steps = 0
         """Grows with each call that it makes."""
-        self.made = 0
-        """How many tasks it has called."""
-        self.children: dict[Future[Any], Call] = {}
-        """The calls that it has made and that haven't been seen to end."""
-        self.unplaced: list[Call] = []
-        """Those of them that are held until somebody waits; see `engine/calls/holding.py`."""
-        self.failures: list[tuple[Call, BaseException]] = []
-        """Its calls that failed, or whose recorded failure it was given, in the order in which they did."""
-        self.mistaken: dict[Future[Any], str] = {}
-        """The futures whose truth or text its code took before their results, and where it first did."""
-        self.survived = 0
-        """After how many of `failures` it is recorded that its code went on."""
-        self.questions: list[Any] = []
-        """What its code asked in this attempt, to be recorded when it ends."""
         self.nested = 0
         """How many runs it has nested in itself."""
-        self.newest = 0
-        """Of the recorded calls that it has made again: how late the latest was made."""
         self.suspended = False
         """Whether the attempt ends in a question, of its own or of a call's."""
         self.told = False
@@ -137,6 +101,12 @@ class Frame:
         self._runtime: Runtime[Any] | None = None
         self.watch: Callable[[bool], None] | None = None
         """Told of each sign of life, where the time between two is limited."""
+
+    @cached_property
+    def calls(self) -> Calls:
+        """What its code has called and asked: made for the first of these, whichever of its threads comes first."""
+        self.has_called = True
+        return Calls()
 
     def tell(self) -> None:
         """Its code is about to unwind for a question; should it catch that, it goes no further."""
@@ -196,19 +166,12 @@ class Frame:
 
     def open_calls(self) -> tuple[Future[Any], ...]:
         """The calls that haven't been seen to end. Threads may take theirs out meanwhile, so a copy is looked at."""
-        return tuple(self.children.copy())
+        return tuple(self.calls.open.copy()) if self.has_called else ()
 
     @property
     def quiet(self) -> bool:
-        """Whether its end concerns nobody: no call is open, failed or mistaken, and no question was asked."""
-        return not (
-            self.children
-            or self.failures
-            or self.mistaken
-            or self.questions
-            or self.suspended
-            or self.unplaced
-        )
+        """Whether its end concerns nobody."""
+        return not self.suspended and (not self.has_called or self.calls.concern_nobody)
 
     @property
     def stands_alone(self) -> bool:
@@ -218,11 +181,7 @@ class Frame:
     def next_nested(self, place: str | None = None) -> int:
         """How many runs this attempt nested in itself before, or, of a place that its code named, in that."""
         number, self.nested = self.nested, self.nested + 1
-        return number if place is None else self.position(place)
-
-    def position(self, name: str) -> int:
-        """How many calls of the same name this attempt made before."""
-        return next(self.positions.get(name) or self.positions.setdefault(name, count()))
+        return number if place is None else self.calls.position(place)
 
     def branch(self) -> int:
         """Which branch of its code is current; 0 for what calls it."""

@@ -37,8 +37,8 @@ def hold(call: Call, host: Any, before: Before) -> Future[Any]:
     future.call = call.task
     future.hold(partial(_place_in_turn, call, frame), lambda: waits_for(judged(call, frame), call, frame))
     call.future = future
-    frame.unplaced.append(call)
-    frame.children[future] = call
+    frame.calls.unplaced.append(call)
+    frame.calls.open[future] = call
     future.add_done_callback(lambda _: _let_go(call, frame))
     if frame.branches is not None and not before.in_doubt:
         frame.branches.hold(call)
@@ -51,7 +51,7 @@ def _let_go(call: Call, frame: Frame) -> None:
     if frame.branches is not None:
         frame.branches.let_go(call)
     with suppress(ValueError):
-        frame.unplaced.remove(call)
+        frame.calls.unplaced.remove(call)
 
 
 def _place_in_turn(call: Call, frame: Frame) -> None:
@@ -65,7 +65,7 @@ def _place_in_turn(call: Call, frame: Frame) -> None:
         _place_held(frame)
         return
     with suppress(ValueError):  # another thread places it
-        frame.unplaced.remove(call)
+        frame.calls.unplaced.remove(call)
         assert call.future is not None
         if not call.future.done():
             _go_on_with(call, frame)
@@ -77,7 +77,9 @@ def _place_held(frame: Frame) -> None:
     Raises:
         NonDeterminismError: one of them can't be placed. Nothing new has run.
     """
-    held = [call for call in _taken(frame.unplaced) if call.future is not None and not call.future.done()]
+    held = [
+        call for call in _taken(frame.calls.unplaced) if call.future is not None and not call.future.done()
+    ]
     for call in held:
         if call.behind is None:
             _refuse_ambiguous(call, frame, held)
@@ -127,7 +129,9 @@ def _taken(calls: list[Call]) -> Iterator[Call]:
 
 def to_be_placed_first(frame: Frame, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Call]:
     """The held calls whose futures arguments hold, without those that can be placed already."""
-    return [held for held in _given_on(frame.unplaced, args, kwargs) if not _is_placed_early(held, frame)]
+    return [
+        held for held in _given_on(frame.calls.unplaced, args, kwargs) if not _is_placed_early(held, frame)
+    ]
 
 
 def _is_placed_early(call: Call, frame: Frame) -> bool:
@@ -139,7 +143,7 @@ def _is_placed_early(call: Call, frame: Frame) -> bool:
     if call.behind is not None or isinstance(verdict, Ambiguous) or is_anothers:
         return False
     try:
-        frame.unplaced.remove(call)
+        frame.calls.unplaced.remove(call)
     except ValueError:  # another thread places it
         return True
     _go_on_with(call, frame)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING
 
 from flowfn.engine.calls.call import Behind
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.frame import Frame
 
-_NUMBERS = count(1)
-"""Tells apart who asks at the same time."""
-
 
 def identify(call: Call, frame: Frame) -> None:
     """Give a call its identity: digest, occurrence, id."""
@@ -39,7 +35,7 @@ def identify(call: Call, frame: Frame) -> None:
     call.task, call.occurrence, call.branch = next_identity(
         frame, definition.qualified, digested.exact, of=claimant_of(frame, definition)
     )
-    call.position = frame.position(definition.qualified)
+    call.position = frame.calls.position(definition.qualified)
     call.born = run.journal.order
 
 
@@ -90,7 +86,7 @@ def identity_apart(frame: Frame, name: str, digest: bytes, branch: int) -> tuple
     frame.branches.apart = True
     records, key = frame.run.ledger.records, (name, digest)
     while True:
-        task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
+        task = call_id(frame.scope, name, digest, number := frame.calls.occurrence(key))
         if task not in records and _is_free(frame, key, task, number, branch):
             return task, number
 
@@ -125,14 +121,14 @@ def next_identity(
             return *own_call, branch
     key = (name, digest)
     while True:
-        task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
+        task = call_id(frame.scope, name, digest, number := frame.calls.occurrence(key))
         if _is_free(frame, key, task, number, branch) and not (own and _is_anothers(frame, task, branch)):
             return task, number, branch
 
 
 def _is_free(frame: Frame, key: tuple[str, bytes], task: str, number: int, branch: int) -> bool:
     """Whether a branch's call may be the one of that id and occurrence."""
-    record, equals = frame.run.ledger.records.get(task), frame.equals.get(key)
+    record, equals = frame.run.ledger.records.get(task), frame.calls.equals.get(key)
     if record is not None:
         return not record.claimed
     return equals is None or equals.may_be_new(number, branch)
@@ -142,9 +138,10 @@ def claimant_of(frame: Frame, definition: Definition) -> Claimant | None:
     """Who looks for a record, where functions of its name have to be told apart."""
     if not definition.shares_name:
         return None
-    if frame.caller is None:
-        frame.caller = Caller(frame.call.definition)
-    caller = frame.caller  # another thread may put another one in its place
+    calls = frame.calls
+    if calls.caller is None:
+        calls.caller = Caller(frame.call.definition)
+    caller = calls.caller  # another thread may put another one in its place
     if frame.run.ledger.records:
         return caller.claimant(definition)
     caller.calls(definition)
@@ -168,26 +165,18 @@ def _identity_of(
     if record is not None:
         return record.task, record.info.occurrence if record.info else 0, branch
     is_taken: Callable[[str], bool] = ledger.is_claimed if is_only else ledger.records.__contains__
-    while is_taken(task := call_id(frame.scope, name, digest, number := _occurrence(frame, key))):
+    while is_taken(task := call_id(frame.scope, name, digest, number := frame.calls.occurrence(key))):
         pass
     return task, number, branch
-
-
-def _occurrence(frame: Frame, key: tuple[str, bytes]) -> int:
-    """How many calls of that name and those arguments were made before; of two threads each gets its own number."""
-    me = next(_NUMBERS)
-    if frame.firsts.setdefault(key, me) == me:  # most are: they cost an int, where a counter is an object
-        return 0
-    return next(frame.counts.setdefault(key, count(1)))
 
 
 def _own(frame: Frame, name: str, digest: bytes, branch: int) -> tuple[str, int] | None:
     """The id and the occurrence of a branch's next call of that name and those arguments, if that was recorded, or one
     that it made later in one go with earlier ones."""
     key = (name, digest)
-    if key not in frame.equals:  # of two threads that ask at once both take from one
-        frame.equals.setdefault(key, frame.run.ledger.equal_calls(frame.scope, name, digest))
-    found = frame.equals[key].next_of(branch)
+    if key not in frame.calls.equals:  # of two threads that ask at once both take from one
+        frame.calls.equals.setdefault(key, frame.run.ledger.equal_calls(frame.scope, name, digest))
+    found = frame.calls.equals[key].next_of(branch)
     if found is None:
         return None
     number, record = found

@@ -75,7 +75,7 @@ def _failed(call: Call, error: Exception, order: int) -> Future[Any]:
         call.blame(error)
     failed: Future[Any] = Future.failed(error, order)
     assert call.parent is not None
-    call.parent.failures.append((call, error))
+    call.parent.calls.failures.append((call, error))
     if call.future is None:
         call.future = failed
     return failed
@@ -86,10 +86,10 @@ def _note_order(call: Call, record: Record) -> None:
     frame, info = call.parent, record.info
     if frame is None or info is None:
         return
-    if info.born < frame.newest:
+    if info.born < frame.calls.newest:
         call.run.root.report.reordered += 1
     else:
-        frame.newest = info.born
+        frame.calls.newest = info.born
 
 
 def _runs_anew(call: Call, record: Record) -> bool:

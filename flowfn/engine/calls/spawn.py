@@ -42,14 +42,15 @@ def spawn(
     _refuse_futures(definition, args, kwargs)
     run = frame.run
     call = Call(run, frame, definition, args, kwargs, "", site)
-    call.nth, frame.made = frame.made, frame.made + 1
+    calls = frame.calls
+    call.nth, calls.made = calls.made, calls.made + 1
     if definition.hidden:
         call.number = frame.next_nested()
     host = run.host_of(definition)
     if run.journal is None:
         definition.parameters.taken(args, kwargs)
         return _start(call, host)
-    first = to_be_placed_first(frame, args, kwargs) if frame.unplaced else None
+    first = to_be_placed_first(frame, args, kwargs) if calls.unplaced else None
     identify(call, frame)
     if first:
         stay_behind(call, first)
@@ -94,7 +95,7 @@ def _start(call: Call, host: Any) -> Future[Any]:
     future: Future[Any] = host.future(partial(attempt, call))
     future.call = call.task
     call.future = future
-    call.parent.children[future] = call
+    call.parent.calls.open[future] = call
     if call.parent.closed:
         _refuse_belated(call.parent, future)
     host.start(future)
@@ -115,6 +116,6 @@ def _refuse_belated(frame: Frame, future: Future[Any]) -> None:
         RunClosed: nobody sees it through.
     """
     if future.take() is not None:
-        frame.children.pop(future, None)
+        frame.calls.open.pop(future, None)
         future.abandon()
         frame.check()

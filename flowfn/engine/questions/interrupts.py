@@ -124,7 +124,7 @@ def _ask(frame: Frame, question: Question) -> Any:
             return answer
         again = _asked(frame, question, task, info, record, rejected=True)
         if question.refuse is not None:
-            frame.questions.append(again)
+            frame.calls.questions.append(again)
             run.root.refused.add(again.pending.interrupt.id)
             raise question.refuse(problem)
         run.root.rejected = unfit(question.value, problem)
@@ -202,7 +202,7 @@ def _places(frame: Frame | None) -> tuple[tuple[str, str], ...]:
 
 
 def _wait_for(frame: Frame, asked: Asked) -> None:
-    frame.questions.append(asked)
+    frame.calls.questions.append(asked)
     frame.run.root.ask(asked.pending)
     around: Frame | None = frame
     while around is not None:
@@ -219,7 +219,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     payload = {"value": question.value} if key is None else {"key": key}
     digested = digest(payload, run.root.window)
     task, occurrence, branch = next_identity(frame, name, digested.exact)
-    code, position = frame.call.definition.code, frame.position(name)
+    code, position = frame.call.definition.code, frame.calls.position(name)
 
     is_told = key is not None or run.settings.positional
     seeker = _Seeker(frame, digested, None if is_told else branch)
@@ -322,7 +322,7 @@ async def record_questions(frame: Frame, host: Host) -> None:
     journal = frame.run.journal
     if journal is None:
         return
-    for asked in frame.questions:
+    for asked in frame.calls.questions:
         assert asked.note is not None
         if asked.rejected:
             await journal.record(host, asked.note, ANSWER, MISSING, "an answer")
@@ -330,9 +330,9 @@ async def record_questions(frame: Frame, host: Host) -> None:
             interrupt = asked.pending.interrupt
             data = encode_questions(journal, interrupt, [interrupt])
             await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))
-    if frame.questions and _is_to_be_listed(frame):
+    if frame.calls.questions and _is_to_be_listed(frame):
         await list_what_waits(frame.run, journal, host)
-    if frame.questions and journal.durability == "async":
+    if frame.calls.questions and journal.durability == "async":
         await journal.catch_up(host)  # whoever is told of a question may answer at once
 
 
@@ -349,7 +349,7 @@ def _is_to_be_listed(frame: Frame) -> bool:
 def _goes_on_beside(frame: Frame) -> bool:
     """Whether the run doesn't stop at once when this attempt does: other calls are under way, or a run is around it."""
     while frame.call.parent is not None:
-        if len(frame.call.parent.children) > 1:
+        if len(frame.call.parent.calls.open) > 1:
             return True
         frame = frame.call.parent
     return len(frame.run.tasks) > 1 or frame.run.frame is not None

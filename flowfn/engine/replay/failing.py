@@ -131,7 +131,7 @@ async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
         return
     place = frame.run.namespace, frame.call.task
     under = [each for each in _calls(_sources(journal, failure)) if place in each.around]
-    if under or frame.failures:
+    if under or frame.calls.failures:
         await journal.write(host, [*_rows(journal, under), *journal.riders()])
 
 
@@ -141,7 +141,7 @@ def ride_unseen(frame: Frame) -> None:
     journal = frame.run.journal
     if journal is None:
         return
-    for call, error in frame.failures:
+    for call, error in frame.calls.failures:
         if call.future is not None and not call.future.seen:
             place = call.run.namespace, call.task
             for recorded in _notes(error, journal):
