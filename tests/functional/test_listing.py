@@ -83,7 +83,7 @@ def test_no_list_of_what_waits_replaces_a_longer_one(world: World) -> None:
 
     def wait_for_another() -> None:
         saver.reading = lambda: None
-        while not roots[0].listing.is_wanted:
+        while not roots[0].questions.listing.is_wanted:
             time.sleep(0)
 
     @world.task

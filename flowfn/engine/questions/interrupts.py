@@ -25,7 +25,7 @@ from flowfn.engine.questions.answers import (
     unfit,
     validated,
 )
-from flowfn.engine.questions.listing import is_due, list_what_waits
+from flowfn.engine.questions.listing import list_what_waits
 from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.record import CallInfo, Record, one_row
 from flowfn.engine.replay.matching import Ambiguous, Same, Sought, judge
@@ -125,11 +125,11 @@ def _ask(frame: Frame, question: Question) -> Any:
         again = _asked(frame, question, task, info, record, rejected=True)
         if question.refuse is not None:
             frame.calls.questions.append(again)
-            run.root.refused.add(again.pending.interrupt.id)
+            run.root.questions.refused.add(again.pending.interrupt.id)
             raise question.refuse(problem)
-        run.root.rejected = unfit(question.value, problem)
+        run.root.questions.rejected = unfit(question.value, problem)
         _wait_for(frame, _spelling(again, question.kind))
-    if run.root.offered and (offered := _offered_to(frame, task)) is not None:
+    if run.root.questions.offered and (offered := _offered_to(frame, task)) is not None:
         return _take_offered(frame, offered, task, info, question.kind)
     asked = _asked(frame, question, task, info, record)
     if asked.known and question.deadline is not None and expired(asked.pending.interrupt, run.host.now()):
@@ -139,7 +139,7 @@ def _ask(frame: Frame, question: Question) -> Any:
 
 def _offered_to(frame: Frame, task: str) -> Offer | None:
     """What the caller brought along, if it is for this question; of several that are asked at once, one gets it."""
-    offers, nodes = frame.run.root.offered, tuple(node for _, node in _places(frame))
+    offers, nodes = frame.run.root.questions.offered, tuple(node for _, node in _places(frame))
     for offer in tuple(offers):
         if offer.is_for(nodes, task):
             with suppress(ValueError):  # another thread has taken it
@@ -156,7 +156,7 @@ def _take_offered(frame: Frame, offered: Offer, task: str, info: CallInfo, kind:
     """
     answer, problem = validated(offered.value, kind)
     if problem is not None:
-        frame.run.root.offered.append(offered)
+        frame.run.root.questions.offered.append(offered)
         raise InvalidAnswer(f"the answer {quoted(offered.value)} does not fit: {problem}")
     return _take(frame, task, info, answer, offered.by)
 
@@ -203,7 +203,7 @@ def _places(frame: Frame | None) -> tuple[tuple[str, str], ...]:
 
 def _wait_for(frame: Frame, asked: Asked) -> None:
     frame.calls.questions.append(asked)
-    frame.run.root.ask(asked.pending)
+    frame.run.root.questions.ask(asked.pending)
     around: Frame | None = frame
     while around is not None:
         around.call.questions.append(asked.pending.interrupt)
@@ -343,7 +343,7 @@ def _is_to_be_listed(frame: Frame) -> bool:
     Each list has all, so of many questions it is written only when a thirty-second part of it is new; who leaves the
     run writes the rest.
     """
-    return is_due(frame.run.root) and (frame.run.post is not None or _goes_on_beside(frame))
+    return frame.run.root.questions.list_is_due and (frame.run.post is not None or _goes_on_beside(frame))
 
 
 def _goes_on_beside(frame: Frame) -> bool:

@@ -70,7 +70,7 @@ class Rehearsal:
 def _waits(call: Call) -> bool:
     """Whether a call was made before, and waits for answers that nobody has given."""
     place = (call.run.namespace, call.task)
-    waiting = [question for question in call.run.root.waiting if not question.answered]
+    waiting = [question for question in call.run.root.questions.before if not question.answered]
     if call.node is not None:
         return any(place in question.under for question in waiting)
     return call.waited and bool(waiting)
@@ -91,7 +91,7 @@ async def rehearse(run: Run) -> Rehearsal:
         await go_on(run)
         rehearsal.lost = run.step == step
     except Suspended:
-        if run.root.pending:
+        if run.root.questions.pending:
             rehearsal.waits.append(ANSWER_LACKS)
         for each in rehearsal.runs:
             _note_left(each, rehearsal)

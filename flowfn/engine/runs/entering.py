@@ -14,6 +14,7 @@ from flowfn.engine.questions.answers import (
 from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.replay.lost import log_command_refused, log_dropped
+from flowfn.engine.runs.going_back import GoingBack
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.telling import tell_where_it_stands
 from flowfn.errors import EmptyCommand, InvalidInput, UnknownCheckpoint, UnknownThread
@@ -104,27 +105,28 @@ async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of
     writes = _commanded(given)
     journal.go_on()
     await run.settle_edits(loaded, commanded=bool(writes))
-    run.root.waiting = read_asked(journal.serde, loaded.writes)
+    questions = run.root.questions
+    questions.before = read_asked(journal.serde, loaded.writes)
     goes_back_to = run.config.replays
     if of_head is not None and await _answers_inside(run, journal, given.command):
         goes_back_to = {}
     if of_head is not None and (not goes_back_to or run.begins_a_branch):
         run.root.report.resumed = bool(of_head.records)
-        run.root.went_back = {**goes_back_to}
         if run.checkpoint.source == "update":
-            run.root.went_back[""] = _remembered(run.checkpoint)
+            goes_back_to = {"": _remembered(run.checkpoint), **goes_back_to}
+        run.root.back = GoingBack(goes_back_to) if goes_back_to else None
         await _obey(run, journal, loaded, given.command, writes)
         _pass_breakpoints(run)
     else:
         command = given.command
         if command is not None and command.resume is not MISSING:
-            asked = run.root.waiting
-            run.root.offered += await offers(journal, run.host, asked, command.resume, command.by)
-        run.root.went_back = {"": _remembered(run.checkpoint), **goes_back_to}
+            asked = questions.before
+            questions.offered += await offers(journal, run.host, asked, command.resume, command.by)
+        run.root.back = back = GoingBack({"": _remembered(run.checkpoint), **goes_back_to})
         before = run.checkpoint.id
         await run.fork(writes)
         if goes_back_to and command is not None and command.resume is not MISSING:
-            run.root.copies[run.checkpoint.id] = run.namespace, before
+            back.copies[run.checkpoint.id] = run.namespace, before
         _pass_breakpoints(run)
     tell_where_it_stands(run)
 
@@ -214,11 +216,11 @@ async def _obey(
     changes = amend(run.program, run.checkpoint, writes) if writes else None
     if command is not None and command.resume is not MISSING:
         if _is_for_what_is_asked_next(run, journal, loaded, command.resume):
-            run.root.offered.append(Offer(command.resume, command.by))
+            run.root.questions.offered.append(Offer(command.resume, command.by))
         else:
-            at, asked = loaded.checkpoint.id, run.root.waiting
+            at, asked = loaded.checkpoint.id, run.root.questions.before
             answered, offered = await answer(journal, run.host, at, asked, command.resume, command.by)
-            run.root.offered += offered
+            run.root.questions.offered += offered
             for writes_of in answered:
                 if (writes_of.namespace, writes_of.checkpoint) == (run.namespace, run.checkpoint.id):
                     journal.add(run.ledger, writes_of.rows)
@@ -232,7 +234,7 @@ def _is_for_what_is_asked_next(run: Run, journal: Journal, loaded: Loaded, resum
     """Whether an answer's question was asked of a state that was updated since and is asked anew, or the run waits at
     a breakpoint, and may ask once it goes on.
     """
-    if are_ids(resume) or any(not question.answered for question in run.root.waiting):
+    if are_ids(resume) or any(not question.answered for question in run.root.questions.before):
         return False
     waits = run.checkpoint.source == "update" or stopped_at_breakpoint(journal.serde, loaded.writes)
     return waits and bool(due(run.program, run.checkpoint))

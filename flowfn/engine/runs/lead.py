@@ -29,6 +29,7 @@ from flowfn.row_channels import ERROR, RUN_TASK
 from flowfn.values import Interrupt
 
 if TYPE_CHECKING:
+    from flowfn.engine.questions.open import Questions
     from flowfn.engine.records.journal import Journal
 
 
@@ -91,7 +92,7 @@ async def _keep(run: Run, journal: Journal) -> None:
     """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished, and
     what was asked by then."""
     try:
-        if run.root.unlisted:
+        if run.root.asks and run.root.questions.unlisted:
             await list_what_waits(run, journal, run.host, whole=True)
         await journal.write_the_rest(run.host)
     except LeaseLost:
@@ -132,25 +133,24 @@ async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
 async def _suspend(run: Run, journal: Journal) -> Ending:
     """Leave the thread waiting for answers."""
     report_orphans(run)
-    _in_order(run)
+    questions = _questions_in_order(run)
     items = [
         *journal.riders(),
-        pending_rows(journal, run.checkpoint.id, run.root.pending),
+        pending_rows(journal, run.checkpoint.id, questions.pending),
         _error_row(run, journal, None),
         *journal.report_rows(run.root.counted_report(), run.checkpoint.id),
     ]
     await journal.write(run.host, items, status="interrupted", release=True)
-    if run.root.rejected is not None:
-        raise run.root.rejected
+    if questions.rejected is not None:
+        raise questions.rejected
     return _ending(run)
 
 
-def _in_order(run: Run) -> None:
-    """Put the questions into the order of the tasks that they were asked in, whichever asked first; each once, though
-    its task was tried again."""
-    run.root.pending = [*{question.itself: question for question in run.root.pending}.values()]
-    order = {node_scope(task.path): place for place, task in enumerate(run.tasks)}
-    run.root.pending.sort(key=lambda question: order.get(question.under[0][1], 0) if question.under else 0)
+def _questions_in_order(run: Run) -> Questions:
+    """What waits, in the order of the superstep's tasks."""
+    questions = run.root.questions
+    questions.put_in_order({node_scope(task.path): place for place, task in enumerate(run.tasks)})
+    return questions
 
 
 async def _leave(run: Run, journal: Journal, signal: Signal) -> None:
@@ -161,7 +161,7 @@ async def _leave(run: Run, journal: Journal, signal: Signal) -> None:
 
 
 def _ending(run: Run) -> Ending:
-    interrupts = tuple(pending.interrupt for pending in run.root.pending)
+    interrupts = tuple(pending.interrupt for pending in run.root.questions.pending)
     ahead = run.ahead()
     if ahead is not run.checkpoint:
         tell_values(run, run.checkpoint, ahead)
@@ -186,12 +186,12 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
         *failed_rows(journal, error),
         *journal.report_rows(run.root.counted_report(), run.checkpoint.id),
     ]
-    _in_order(run)
+    questions = _questions_in_order(run)
     try:
-        if run.root.refused or run.root.pending:
+        if questions.refused or questions.pending:
             loaded = await journal.load(run.host, run.namespace, run.checkpoint.id)
             assert loaded is not None
-            items.append(left_waiting(journal, loaded, run.root.refused, run.root.pending))
+            items.append(left_waiting(journal, loaded, questions.refused, questions.pending))
         await journal.write(run.host, items, status="failed", release=True)
     except SaverError as second:
         logger.warning("the failure of thread %s could not be recorded: %s", run.thread, second)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.hosts import Hosts
 from flowfn.engine.ids import namespace_elsewhere, nested_namespace
 from flowfn.engine.records.reader import hear_of
+from flowfn.engine.runs.going_back import GoingBack
 from flowfn.engine.runs.places import Places
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.superstep import go_on
@@ -152,8 +153,8 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
     run.set_out()
     if chosen is not None:
         await run.fork()
-        if run.root.copies:
-            run.root.copies[run.checkpoint.id] = chosen
+        if run.root.back is not None and run.root.back.copies:
+            run.root.back.copies[run.checkpoint.id] = chosen
     elif loaded is not None and _is_of_this_call(run):
         await run.settle_edits(loaded, commanded=False)
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
@@ -162,8 +163,8 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
             await run.take_input(commanded, commanded=True)
         else:
             await run.take_input(writes)
-        if run.journal is not None:
-            run.root.gone_on.add(run.namespace)
+        if run.journal is not None and run.root.back is not None:
+            run.root.back.gone_on.add(run.namespace)
         return await _go_on(run)
     run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
     tell_where_it_stands(run)
@@ -184,23 +185,18 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, tuple[str, str] | N
     A replay of the run around finds what was there when its checkpoint was made, until it has gone on from that: then
     what this call has recorded since.
     """
-    journal = run.journal
+    journal, back = run.journal, run.root.back or GoingBack({})
     if journal is None:
         return None, None
-    namespace = _namespace_before(run) if run.root.copies else run.namespace
-    if _is_new(run) and namespace not in run.root.went_back:
+    namespace = _namespace_before(run, back) if back.copies else run.namespace
+    if _is_new(run) and namespace not in back.to:
         return None, None
-    chosen, bound = run.root.went_back.pop(namespace, None), run.root.went_back.get("")
+    chosen, bound = back.to.pop(namespace, None), back.to.get("")
     if chosen is not None and namespace != run.namespace:
         return await _take_copy(run, journal, namespace, chosen)
     if chosen is not None and await _branched(run, journal, chosen):
         chosen = None
-    if (
-        run.call is not None
-        and chosen is None
-        and bound is not None
-        and run.namespace not in run.root.gone_on
-    ):
+    if run.call is not None and chosen is None and bound is not None and run.namespace not in back.gone_on:
         loaded = await journal.load_of_call(run.host, run.namespace, run.call, run.parents)
         loaded = loaded or await journal.load_before(run.host, run.namespace, bound)
     else:
@@ -218,13 +214,13 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, tuple[str, str] | N
     return loaded, None if chosen is None else (namespace, chosen)
 
 
-def _namespace_before(run: Run) -> str:
+def _namespace_before(run: Run, back: GoingBack) -> str:
     """The namespace that a run had where the runs around it stand at a copy of an older checkpoint: its calls' ids, and
     so the names of what is nested in them, are others there."""
     assert run.parent is not None
     assert run.frame is not None
     call = run.frame.call
-    copied = run.root.copies.get(call.checkpoint)
+    copied = back.copies.get(call.checkpoint)
     if copied is None or run.remembers:
         return run.namespace
     around, checkpoint = copied

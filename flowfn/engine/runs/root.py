@@ -6,21 +6,21 @@ Rule: what is of one of them alone is in its `Run`; what any of them may find ou
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.runs.slots import Slots
+from flowfn.engine.questions.open import Questions
 from flowfn.errors import Cancelled
 from flowfn.identity.volatile import Window
+from flowfn.python.cached_property import cached_property
 from flowfn.report import Report
 from flowfn.runtime import RunControl
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
-    from flowfn.engine.questions.answers import Pending
-    from flowfn.engine.questions.offers import Offer
     from flowfn.engine.replay.rehearsal import Rehearsal
+    from flowfn.engine.runs.going_back import GoingBack
     from flowfn.futures import Future
     from flowfn.ports import Host
 
@@ -49,33 +49,6 @@ _MOST = 1 << 62
 class Root:
     """What the runs of one invocation share."""
 
-    __slots__ = (
-        "_elapsed",
-        "_now",
-        "_read_again",
-        "_since",
-        "_when",
-        "belated",
-        "control",
-        "copies",
-        "fatal",
-        "gone_on",
-        "left",
-        "listing",
-        "offered",
-        "pending",
-        "ran",
-        "refused",
-        "rehearsal",
-        "rejected",
-        "report",
-        "rests",
-        "reused",
-        "unlisted",
-        "waiting",
-        "went_back",
-    )
-
     def __init__(self, host: Host) -> None:
         self._since, self._when = host.since()
         """From when on a time among arguments may have been read off the clock for these runs."""
@@ -88,27 +61,12 @@ class Root:
         self.control = RunControl()
         self.fatal: BaseException | None = None
         """What ends the run, whatever user code makes of that."""
-        self.rejected: Exception | None = None
-        self.refused: set[str] = set()
-        """The questions whose answers the code that asked them was told not to fit."""
-        self.pending: list[Pending] = []
-        self.unlisted: dict[int, Pending] = {}
-        """Those of them that the thread's list of what it waits for doesn't have yet, each by its `id()`."""
-        self.listing = Slots(1)
-        """Whose turn it is to write that."""
-        self.waiting: Sequence[Pending] = ()
-        """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
-        self.offered: list[Offer] = []
-        """Of a run that goes back or was updated since it asked: answers to what its first superstep asks."""
         self.rehearsal: Rehearsal | None = None
         """Where it is replayed dry, what that met; see `engine/replay/rehearsal.py`."""
-        self.went_back: dict[str, str] = {}
-        """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
-        self.copies: dict[str, tuple[str, str]] = {}
-        """Where it is answered at an older checkpoint: of each branch's first one, by its id, the namespace and the
-        checkpoint that it is a copy of. Calls have other ids there, and what is nested in them other namespaces."""
-        self.gone_on: set[str] = set()
-        """The namespaces of runs that remember, in which it has gone on from what they found."""
+        self.asks = False
+        """Whether there is something in `questions`."""
+        self.back: GoingBack | None = None
+        """Where the caller goes back."""
         self.left: list[Future[Any]] = []
         """What goes on upon threads that nobody can stop, though the run was left."""
         self.rests: dict[Future[None], Call] = {}
@@ -116,10 +74,11 @@ class Root:
         self.belated: set[str] = set()
         """The places that made calls whose arguments had changed before they began."""
 
-    @property
-    def goes_back_inside(self) -> bool:
-        """Whether the caller goes back in runs inside these, which haven't done so yet."""
-        return any(self.went_back)
+    @cached_property
+    def questions(self) -> Questions:
+        """What they ask and are answered: made when it is first asked for."""
+        self.asks = True
+        return Questions()
 
     def leave(self, calls: Iterable[Call]) -> None:
         """Note which of these calls go on upon a thread, though nobody waits for them any more."""
@@ -155,18 +114,6 @@ class Root:
     def stop_what_is_left(self) -> None:
         """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
         self.end(Cancelled())
-
-    def ask(self, question: Pending) -> None:
-        """A call under way waits for an answer."""
-        self.pending.append(question)
-        self.unlisted[id(question)] = question
-
-    def forget_questions(self, thread: str, namespace: str, checkpoint: str | None) -> None:
-        """A run has left the checkpoint at which these were asked in it; None, where the namespace is its own."""
-        self.waiting = [q for q in self.waiting if not q.was_asked_at(thread, namespace, checkpoint)]
-        for left in [q for q in self.pending if q.was_asked_at(thread, namespace, checkpoint)]:
-            self.pending.remove(left)
-            self.unlisted.pop(id(left), None)
 
     def counted_report(self) -> Report:
         """The report as it stands."""

@@ -202,8 +202,8 @@ class Run:
             return
         if not self.ledger.is_empty:
             self.ledger = Ledger()
-        if (self.root.waiting or self.root.pending) and left.call in (None, self.call):
-            self.root.forget_questions(self.thread, self.namespace, left.id if self.remembers else None)
+        if self.root.asks and left.call in (None, self.call):
+            self.root.questions.forget(self.thread, self.namespace, left.id if self.remembers else None)
 
     async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
         """Refuse to pass over what an edit of the program would lose, unless a command says where to go.
@@ -267,7 +267,7 @@ class Run:
         changes = amend(self.program, before, writes)
         after = advance(before, changes)
         log_dropped(self.program, changes, after)
-        if self.may_hold and self.root.goes_back_inside:
+        if self.may_hold and self.root.back is not None and self.root.back.inside:
             assert self.journal is not None
             self.stamp(after, "fork")
             self.journal.hold_until_next([self.row(after)])

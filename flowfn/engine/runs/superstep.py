@@ -192,8 +192,8 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
         for call in riding:
             run.tell(TaskFinished(run.namespace, run.step, call, call.value))
     run.tasks = ()
-    if run.parent is None:
-        run.root.offered = []
+    if run.parent is None and run.root.asks:
+        run.root.questions.offered = []
     run.stand_at(after)
     tell_values(run, before, after)
 

@@ -30,7 +30,7 @@ def _due(run: Run, name: str, path: tuple[Any, ...]) -> Due:
     scope = node_scope(path)
     task, node = run.task_id(scope), run.ledger.nodes.get(scope)
     here = run.namespace, run.checkpoint.id, scope
-    asked = [q.interrupt for q in run.root.waiting if q.holds_up(*here)]
+    asked = [q.interrupt for q in run.root.questions.before if q.holds_up(*here)]
     if node is None:
         return Due(task, name, None, asked)
     return Due(task, name, None if node.finished else node.error_text, asked, run.ledger.writes_at(path))
