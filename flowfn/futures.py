@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
 from types import FrameType
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from flowfn.context import current_frame, meet, site_of
 from flowfn.engine.drive import drive
@@ -219,12 +219,12 @@ class Future(UnlockedFuture[R], Generic[R]):
         self.seen = True
         if self._state != FINISHED:
             self.wait(timeout)
-        return self._outcome()
-
-    def _outcome(self) -> R:
-        """The value of a future that is done, or its error raised; `concurrent.futures` overlooks one that is falsy."""
         if self._state == FINISHED and self._exception is None:
             return self._result  # type: ignore[no-any-return]
+        self._raise()
+
+    def _raise(self) -> NoReturn:
+        """Raise the error of a future that is done; `concurrent.futures` overlooks one that is falsy."""
         error = super().exception(0)
         assert error is not None
         _tell(error)
@@ -303,32 +303,31 @@ class Future(UnlockedFuture[R], Generic[R]):
     def __await__(self) -> Generator[Any, None, R]:
         self.seen = True
         yield from self.settled().__await__()
+        if self._state == FINISHED and self._exception is None:
+            return self._result  # type: ignore[no-any-return]
         if self.cancelled():
             raise _cancelled()
-        return self._outcome()
+        self._raise()
 
     async def settled(self) -> None:
         """Suspend until it is done; that isn't looking at it."""
-        if self.runner is not None and not self.done():
-            if self._place is not None:
-                try:
-                    await self.runner.until_placeable(self)
-                except BaseException:  # whoever waited has given it up
-                    self.cancel()
-                    raise
+        runner = self.runner
+        if runner is not None and self._place is not None and not self.done():
+            try:
+                await runner.until_placeable(self)
+            except BaseException:  # whoever waited has given it up
+                self.cancel()
+                raise
             self.place()
-            if not self.done():
-                joining = self.runner.join(self)
-                frame = current_frame.get()
-                await (joining if frame is None or frame.slots is None else wait_aside(joining))
+        if runner is not None and not self.done():
+            joining = runner.join(self)
+            frame = current_frame.get()
+            await (joining if frame is None or frame.slots is None else wait_aside(joining))
         if self.turn is not None:
             turn, self.turn = self.turn, None
             await turn()
-        if self.runner is not None and self._is_suspended():
-            await self.runner.others_end()
-
-    def _is_suspended(self) -> bool:
-        return not self.cancelled() and isinstance(super().exception(0), Suspended)
+        if runner is not None and isinstance(self._exception, Suspended):
+            await runner.others_end()
 
     def __bool__(self) -> bool:
         """True, whatever the task's value is; code that asks for nothing more of it is told so in the log."""
@@ -413,4 +412,4 @@ async def wait_aside(waiting: Awaitable[R]) -> R:
     try:
         return await waiting
     finally:
-        await frame.step_back(frame.run.host_of(frame.call.definition))
+        await frame.step_back(frame.host)
