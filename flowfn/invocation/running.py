@@ -130,7 +130,8 @@ async def _on_its_own(
     if order.started is not None:
         order.started.begin(run)
     try:
-        return await _led(setup, run, given, order)
+        leading = setup.lead(run, given, order)
+        return await (leading if run.post is None else _watched(run, setup.name, leading))
     except Exception as error:
         if run.root.report.differs and not isinstance(error, FlowError):
             error.add_note(
@@ -163,11 +164,11 @@ async def _give_back(setup: Setup, order: Order, host: Host) -> None:
         await give_back(saver, host, lease)
 
 
-async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> Ending:
+async def _watched(run: Run, name: str, leading: Coroutine[Any, Any, Ending]) -> Ending:
     """Lead a run, and tell whoever watches that it begins and how it ends."""
-    run.tell(RunStarted(run.namespace, run.thread, setup.name))
+    run.tell(RunStarted(run.namespace, run.thread, name))
     try:
-        ending = await setup.lead(run, given, order)
+        ending = await leading
     except BaseException as error:
         run.tell(RunEnded(run.namespace, run.thread, error=error))
         raise

@@ -115,7 +115,7 @@ class Setup:
             return None
         if self.checkpointer == "memory://":
             return self._memory
-        if isinstance(self.checkpointer, str | os.PathLike):
+        if self._is_named:
             return self._named()
         if self._note_loop is not None:
             self._note_loop()
@@ -141,6 +141,11 @@ class Setup:
     def under_way(self) -> set[object]:
         """Something for each run of it that has taken up its saver, and not ended."""
         return set()
+
+    @cached_property
+    def _is_named(self) -> bool:
+        """Whether the checkpointer is a path or a URL; asking an abstract class takes a microsecond."""
+        return isinstance(self.checkpointer, str | os.PathLike)
 
     @cached_property
     def _is_relative(self) -> bool:
