@@ -22,6 +22,7 @@ from flowfn.engine.calls.injection import injected
 from flowfn.engine.calls.resting import rest
 from flowfn.engine.records.keeping import code_rows, failure_rows, timing_rows, write_rows
 from flowfn.engine.records.reader import told_rows
+from flowfn.engine.records.rows import unstorable
 from flowfn.engine.replay import failing
 from flowfn.engine.replay.doubt import mark_start, settle
 from flowfn.engine.replay.sources import keep as keep_sources
@@ -29,6 +30,7 @@ from flowfn.errors import (
     FlowError,
     GraphRecursionError,
     InvalidUpdateError,
+    SerializationError,
     StepTimeout,
     Stopped,
     TaskTimeout,
@@ -185,8 +187,16 @@ async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
 
 
 def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> Coroutine[Any, Any, None]:
-    """Records an outcome, how long it took, and what those were told who read its stream."""
+    """Records an outcome, how long it took, and what those were told who read its stream.
+
+    Raises:
+        SerializationError: the value can't be stored; nothing was written.
+    """
     assert call.note is not None
+    try:
+        data = journal.serde.dumps(value)
+    except SerializationError as error:
+        raise unstorable(error, value, call.owner) from None
     if timing := timing_rows(journal.serde, call, host.now()):
         journal.ride(call.run.namespace, call.run.checkpoint.id, timing)
     more = code_rows(journal.serde, call)
@@ -196,7 +206,7 @@ def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) 
     if ledger.records and call.digest is not None:
         told = partial(ledger.note, call)
     return journal.record(
-        host, call.note, channel, value, call.owner, call.future, more, settles=_settled_by(call), told=told
+        host, call.note, channel, data, call.future, more, settles=_settled_by(call), told=told
     )
 
 
@@ -218,8 +228,8 @@ async def _with_retries(call: Call, host: Host) -> Any:
         if (fatal := call.run.root.fatal) is not None:
             raise fatal
         try:
-            frame = Frame(call.run, call, number, started)
-            return await _once(frame, host)
+            frame = Frame(call, host, number, started)
+            return await _once(frame)
         except TaskTimeout as error:
             known = call.run.settings.timed_out
             failure: Exception = error if known is None else known(error)
@@ -243,13 +253,13 @@ def _tell_of_retry(call: Call, failure: Exception, delay: float) -> None:
     call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, call.attempts, failure, delay))
 
 
-async def _once(frame: Frame, host: Host) -> Any:
+async def _once(frame: Frame) -> Any:
     """Call the function once, and see what is under it through to its end."""
-    call, definition = frame.call, frame.call.definition
+    call, host, definition = frame.call, frame.host, frame.call.definition
     error: BaseException | None = None
     value = None
     if frame.slots is not None:
-        await _enter(frame, host)
+        await _enter(frame)
     token, frame.around = current_frame.set(frame), exc_info()[1]
     is_workflow = definition.is_workflow and call.run.journal is not None
     if is_workflow:
@@ -283,9 +293,9 @@ async def _once(frame: Frame, host: Host) -> Any:
     return value
 
 
-async def _enter(frame: Frame, host: Host) -> None:
+async def _enter(frame: Frame) -> None:
     """Take a place to execute in; where the run or the caller has ended meanwhile, this hasn't begun, and doesn't."""
-    await frame.enter(host)
+    await frame.enter(frame.host)
     fatal, caller = frame.call.run.root.fatal, frame.call.parent
     if fatal is not None or (caller is not None and caller.closed):
         frame.leave()

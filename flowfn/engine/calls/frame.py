@@ -43,6 +43,7 @@ class Frame:
         "halted",
         "has_called",
         "home",
+        "host",
         "met",
         "nested",
         "numbers",
@@ -56,9 +57,12 @@ class Frame:
         "watch",
     )
 
-    def __init__(self, run: Run, call: Call, attempt: int, began: float | None = None) -> None:
-        self.run = run
+    def __init__(self, call: Call, host: Host, attempt: int, began: float | None = None) -> None:
+        self.run: Run
+        self.run = run = call.run
         self.call = call
+        self.host = host
+        """Where its code runs."""
         self.scope = call.task
         self.attempt = attempt
         self.began = began
@@ -111,7 +115,7 @@ class Frame:
     def tell(self) -> None:
         """Its code is about to unwind for a question; should it catch that, it goes no further."""
         if not self.told and self.call.definition.is_async:
-            self.run.host_of(self.call.definition).count_cancellations(self)
+            self.host.count_cancellations(self)
         self.told = True
         self.halted = not self.call.definition.is_async
 
@@ -185,8 +189,7 @@ class Frame:
 
     def branch(self) -> int:
         """Which branch of its code is current; 0 for what calls it."""
-        definition = self.call.definition
-        return self.run.host_of(definition).branch(self) if definition.is_async else 0
+        return self.host.branch(self) if self.call.definition.is_async else 0
 
     def keeps(self, record: Record, branch: int) -> bool:
         """Whether a record that a branch of its code comes upon is kept for the branch that it is of."""
@@ -199,8 +202,7 @@ class Frame:
     def branch_began(self) -> Sequence[FrameType]:
         """What began the current branch of its code, and what waits for that, the innermost first; nothing for what
         calls it."""
-        definition = self.call.definition
-        return self.run.host_of(definition).branch_began(self) if definition.is_async else ()
+        return self.host.branch_began(self) if self.call.definition.is_async else ()
 
     def handled_calls(self) -> frozenset[tuple[str, str]]:
         """The failed calls on whose errors its code acts by what it calls or begins; see `engine/replay/failing.py`."""

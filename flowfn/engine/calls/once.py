@@ -53,7 +53,8 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     if frame.call.definition.is_async and journal.commits_elsewhere:
         journal.owe(note, RETURN, value, f"{name}()")
         return value
-    drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
+    data = journal.encode(value, f"{name}()")
+    drive(journal.record(run.hosts.threads, note, RETURN, data))
     return value
 
 

@@ -105,7 +105,7 @@ def _start(call: Call, host: Any) -> Future[Any]:
 def _give_turn(future: Future[Any], frame: Frame, order: float, place: float) -> None:
     """Have the branches of code hear of outcomes when they did, and of new ones after all of these."""
     if frame.numbers is not None:
-        future.turn = frame.run.host_of(frame.call.definition).turn_of(frame, order, place)
+        future.turn = frame.host.turn_of(frame, order, place)
 
 
 def _refuse_belated(frame: Frame, future: Future[Any]) -> None:

@@ -325,7 +325,7 @@ async def record_questions(frame: Frame, host: Host) -> None:
     for asked in frame.calls.questions:
         assert asked.note is not None
         if asked.rejected:
-            await journal.record(host, asked.note, ANSWER, MISSING, "an answer")
+            await journal.record(host, asked.note, ANSWER, journal.serde.dumps(MISSING))
         if not asked.known:
             interrupt = asked.pending.interrupt
             data = encode_questions(journal, interrupt, [interrupt])

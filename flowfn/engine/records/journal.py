@@ -29,8 +29,7 @@ from flowfn.engine.records.rows import decode_checkpoint, decode_plain, encode
 from flowfn.engine.records.thinning import Thinning
 from flowfn.errors import SerializationError
 from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Loaded, Saver, Status, WriteRow, Writes
-from flowfn.report import Report
-from flowfn.row_channels import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED
+from flowfn.row_channels import CALL, STARTED, SUSPENDED
 from flowfn.values import Checkpoint
 
 if TYPE_CHECKING:
@@ -196,30 +195,24 @@ class Journal:
         host: Host,
         note: Note,
         channel: str,
-        value: Any,
-        owner: str,
+        data: bytes,
         future: Future[Any] | None = None,
         more: Sequence[WriteRow] = (),
         settles: Future[Any] | None = None,
         told: Callable[[bytes], object] | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Commit what came of a call, with what `more` is said of that, under the number that its note has then; and
-        let somebody be `told` what that is before anybody sees it.
-
-        Raises:
-            SerializationError: the value can't be stored; nothing was written.
-        """
-        data = self.encode(value, owner)
+        let somebody be `told` what that is before anybody sees it."""
         if told is not None:
             told(data)
-        note.order = self.next_order()
+        note.order = next(self._orders)
         row = WriteRow(note.row.task, note.order, channel, data)
         return self.append(host, note, row, *more, durable=partial(self.recorded, future), settles=settles)
 
     def recorded(self, future: Future[Any] | None, notes: Iterable[Note]) -> None:
         """What came of a call is durable, with these notes; its future is told where it is in the order of commits."""
         _are_durable(notes)
-        place = self.next_place()
+        place = next(self._places)
         if future is not None:
             future.recorded(place)
 
@@ -238,10 +231,6 @@ class Journal:
         self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
         self.owed[row.task] = Writes(note.namespace, note.checkpoint, (note.row, row))
 
-    def next_place(self) -> int:
-        """The place of an outcome that was just committed, in the order of commits."""
-        return next(self._places)
-
     @property
     def _place(self) -> int:
         """The last place that was given."""
@@ -256,12 +245,6 @@ class Journal:
         """The last place that was given. It is read off what gives them, so that no thread can set it back."""
         return _NUMBERS - 1 - length_hint(self._orders)
 
-    def report_rows(self, report: Report, checkpoint: str) -> list[Writes]:
-        """The divergence report of a resumed run, as a row that replaces the last one."""
-        if not report.resumed:
-            return []
-        return [Writes("", checkpoint, [one_row(RUN_TASK, REPORT, self.serde.dumps(report.to_data()))])]
-
     def append(
         self,
         host: Host,
@@ -272,9 +255,11 @@ class Journal:
     ) -> Coroutine[Any, Any, None]:
         """Commit rows of a call, with every note that waits for a ride; `durable` is told of all of these."""
         self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
-        riding = self._notes.take()
+        riding = self._notes.take() if self._notes else ()
         rows = rows if note.durable else (note.row, *rows)
-        items = [Writes(note.namespace, note.checkpoint, rows), *grouped(riding)]
+        items = [Writes(note.namespace, note.checkpoint, rows)]
+        if riding:
+            items += grouped(riding)
         written = partial(durable or _are_durable, (note, *riding))
         return self.write(host, items, written=written, settles=settles)
 
@@ -393,21 +378,17 @@ class Journal:
         if self._opening is not None:
             (begin, opened), self._opening = self._opening, None
             status = status or opened
-        thinned = self._thinned(items)
+        if self._keeps_deltas:
+            thinned = self._thinning.thinned
+            items = [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
         if release:
             self._thinning.remember()
-        return Commit(self.thread, self.lease, thinned, begin, status, release, written)
+        return Commit(self.thread, self.lease, [*items], begin, status, release, written)
 
     def _failed(self, error: BaseException) -> None:
         self._thinning.forget()
         if isinstance(error, Exception):
             self.ends(error)
-
-    def _thinned(self, items: Iterable[Item]) -> list[Item]:
-        if not self._keeps_deltas:
-            return list(items)
-        thinned = self._thinning.thinned
-        return [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
 
     async def write_the_rest(self, host: Host) -> None:
         """Write all that waits for another commit: there will be none."""

@@ -45,8 +45,6 @@ class Notes(dict[tuple[str, ...], Note]):
 
 def grouped(notes: Sequence[Note]) -> list[Writes]:
     """Notes as rows, by the checkpoint that they belong to."""
-    if not notes:
-        return []
     places: dict[tuple[str, str], list[WriteRow]] = {}
     for note in notes:
         places.setdefault((note.namespace, note.checkpoint), []).append(note.row)

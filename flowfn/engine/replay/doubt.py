@@ -63,7 +63,7 @@ async def settle(call: Call, host: Host) -> Any:
 async def _asked(call: Call, host: Host) -> Done | NotDone:
     """What a human says of it. The question is one for each start, so that a second death asks again."""
     assert call.doubt is not None
-    frame = Frame(call.run, call, 1)
+    frame = Frame(call, host, 1)
     about = _about(call)
     question = {
         "in_doubt": str(call.doubt.info or call.info),

@@ -88,12 +88,11 @@ def handled_calls(frame: Frame) -> frozenset[Place]:
     journal = frame.run.journal
     if journal is None or not journal.unhandled:
         return frozenset()
-    host = frame.run.host_of(frame.call.definition)
-    handled = [error for error in (exc_info()[1], host.handled_by_maker(frame)) if error is not None]
+    handled = [error for error in (exc_info()[1], frame.host.handled_by_maker(frame)) if error is not None]
     found = (
         note.place for error in handled for note in _calls(_sources(journal, error, but_for=frame.around))
     )
-    return host.handed(frame) | {*found}
+    return frame.host.handed(frame) | {*found}
 
 
 def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:

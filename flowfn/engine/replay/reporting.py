@@ -10,10 +10,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from flowfn.engine.calls.identifying import claimant_of
+from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.causes import cause_of, cause_of_orphan
+from flowfn.ports import Writes
+from flowfn.row_channels import REPORT, RUN_TASK
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
+    from flowfn.engine.records.journal import Journal
     from flowfn.engine.records.record import CallInfo, Record
     from flowfn.engine.runs.run import Run
 
@@ -69,6 +73,14 @@ def _untold(call: Call) -> str:
     assert call.parent is not None
     claimant = claimant_of(call.parent, call.definition)
     return "" if claimant is None else claimant.untold
+
+
+def report_rows(run: Run, journal: Journal) -> list[Writes]:
+    """The report of a resumed run as it stands, as a row that replaces the last one."""
+    if not run.root.report.resumed:
+        return []
+    data = journal.serde.dumps(run.root.counted_report().to_data())
+    return [Writes("", run.checkpoint.id, [one_row(RUN_TASK, REPORT, data)])]
 
 
 def report_orphans(run: Run) -> None:

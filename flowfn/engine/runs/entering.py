@@ -69,15 +69,13 @@ async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     loaded = (
         head if at is None or (head is not None and head.checkpoint.id == at) else await _at(run, journal, at)
     )
-    ledger = journal.ledger(head)
+    of_head = None if head is None else journal.ledger(head)
     if loaded is not None:
-        at_head = loaded is head
-        run.stand_at(
-            journal.checkpoint(loaded, run.program.channels), ledger if at_head else None, made=False
-        )
+        ledger = of_head if loaded is head else None
+        run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger, made=False)
         if _is_of_its_run(given, run.checkpoint):
             given = Resume(None)
-        _add(run, (ledger if at_head else journal.ledger(loaded)).commanded, isinstance(given, Resume))
+        _add(run, (ledger or journal.ledger(loaded)).commanded, isinstance(given, Resume))
     run.set_out()
     if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
         given = given.otherwise
@@ -90,7 +88,7 @@ async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
             + where(journal.saver)
         )
     else:
-        await _take_up(run, journal, given, loaded, ledger if loaded is head else None)
+        await _take_up(run, journal, given, loaded, of_head if loaded is head else None)
 
 
 def _is_of_its_run(given: Fresh | Resume, checkpoint: Checkpoint) -> bool:

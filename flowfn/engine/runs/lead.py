@@ -13,7 +13,7 @@ from flowfn.engine.questions.answers import left_waiting, pending_rows
 from flowfn.engine.questions.listing import list_what_waits
 from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.failing import failed_rows, tell_what_stays
-from flowfn.engine.replay.reporting import report_orphans
+from flowfn.engine.replay.reporting import report_orphans, report_rows
 from flowfn.engine.runs.entering import Fresh, Resume, enter
 from flowfn.engine.runs.leasing import logged_failure, on_saver, release_after
 from flowfn.engine.runs.places import Places
@@ -138,7 +138,7 @@ async def _suspend(run: Run, journal: Journal) -> Ending:
         *journal.riders(),
         pending_rows(journal, run.checkpoint.id, questions.pending),
         _error_row(run, journal, None),
-        *journal.report_rows(run.root.counted_report(), run.checkpoint.id),
+        *report_rows(run, journal),
     ]
     await journal.write(run.host, items, status="interrupted", release=True)
     if questions.rejected is not None:
@@ -155,7 +155,7 @@ def _questions_in_order(run: Run) -> Questions:
 
 async def _leave(run: Run, journal: Journal, signal: Signal) -> None:
     """Leave the thread where a signal stopped the run, to be resumed."""
-    items = [*journal.riders(), *journal.report_rows(run.root.counted_report(), run.checkpoint.id)]
+    items = [*journal.riders(), *report_rows(run, journal)]
     status: Status = "interrupted" if isinstance(signal, Drained) else "failed"
     await journal.write(run.host, items, status=status, release=True)
 
@@ -184,7 +184,7 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
         *journal.riders(),
         _error_row(run, journal, error),
         *failed_rows(journal, error),
-        *journal.report_rows(run.root.counted_report(), run.checkpoint.id),
+        *report_rows(run, journal),
     ]
     questions = _questions_in_order(run)
     try:

@@ -17,7 +17,7 @@ from flowfn.engine.records.keeping import failure_rows, write_rows
 from flowfn.engine.records.record import HANDLER
 from flowfn.engine.records.rows import Encoded
 from flowfn.engine.replay.lost import log_dropped
-from flowfn.engine.replay.reporting import report_orphans
+from flowfn.engine.replay.reporting import report_orphans, report_rows
 from flowfn.engine.runs.abreast import is_failure, settle
 from flowfn.engine.runs.deadline import Deadline
 from flowfn.engine.runs.run import NO_VALUES
@@ -82,7 +82,8 @@ async def _take(run: Run, tasks: list[Task]) -> None:
         call.rides = len(tasks) == 1 and deadline is None
     errors: list[BaseException] = []
     handlers = [handler for task in tasks if (handler := _left_handler(run, task))] if recorded else []
-    await _announce(run, tasks, calls)
+    if run.post is not None or run.before_work is not None:
+        await _announce(run, tasks, calls)
     for call, error in await settle(run, calls, deadline):
         if call.node.on_error is None or not isinstance(error, Exception) or _was_stopped(call):
             errors.append(error)
@@ -205,19 +206,19 @@ async def _save(
 
     `ended` is when those tasks had ended.
     """
-    before = run.checkpoint.id
     encoded: Encoded = {}
-    items: list[Any] = [
-        Writes(run.namespace, before, rows)
-        for call in riding
-        if not run.program.opaque and (rows := write_rows(journal.serde, call, ended, encoded))
-    ]
+    items: list[Any] = []
+    closed: list[str] = []
+    for call in riding:
+        if not run.program.opaque and (rows := write_rows(journal.serde, call, ended, encoded)):
+            items.append(Writes(run.namespace, run.checkpoint.id, rows))
+        if call.closed is not None:
+            closed.append(call.closed)
     items += [*journal.riders(), run.row(after, encoded)]
-    closed = [call.closed for call in riding if call.closed is not None]
     if _ends_its_call(run, after):
         run.hold(items, closed)
     elif run.parent is None and is_over(run.program, after):
-        items += journal.report_rows(run.root.counted_report(), before)
+        items += report_rows(run, journal)
         await journal.write(run.host, items, status="done", release=True, closed=closed)
     else:
         await journal.write(run.host, items, closed=closed)
