@@ -20,7 +20,6 @@ from flowfn.runtime import Runtime
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
     from flowfn.engine.records.record import Record
-    from flowfn.engine.runs.run import Run
     from flowfn.ports import Host
     from flowfn.values import Interrupt
 
@@ -31,7 +30,6 @@ class Frame:
     __slots__ = (
         "__dict__",
         "__weakref__",
-        "_runtime",
         "around",
         "attempt",
         "began",
@@ -58,7 +56,6 @@ class Frame:
     )
 
     def __init__(self, call: Call, host: Host, attempt: int, began: float | None = None) -> None:
-        self.run: Run
         self.run = run = call.run
         self.call = call
         self.host = host
@@ -102,7 +99,6 @@ class Frame:
         """Where it has a place under `max_concurrency`; None where it needs none, and once its code has ended."""
         self.waits = 0
         """In how many ways its code waits for calls of its own at this moment."""
-        self._runtime: Runtime[Any] | None = None
         self.watch: Callable[[bool], None] | None = None
         """Told of each sign of life, where the time between two is limited."""
 
@@ -147,12 +143,10 @@ class Frame:
             return self
         return self.call.parent.shown
 
-    @property
+    @cached_property
     def runtime(self) -> Runtime[Any]:
         """What its code may know of itself; the same object whenever it is asked for."""
-        if self._runtime is None:
-            self._runtime = runtime_of(self)
-        return self._runtime
+        return runtime_of(self)
 
     def ask(self, value: Any, key: str | None, kind: Any, site: str, **more: Any) -> Any:
         """The answer to a question that its code asks; see `engine/questions/interrupts.py`."""
