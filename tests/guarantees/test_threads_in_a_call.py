@@ -21,12 +21,15 @@ from checkpointers import MemorySaver
 from flowfn import NonDeterminismError, RetryPolicy, Workflow, entrypoint, task
 from flowfn.config import Durability
 from flowfn.context import current_frame
+from flowfn.engine.calls import frame
 from flowfn.engine.calls.frame import Frame
 from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.drive import drive
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import CallInfo, Record
+from flowfn.engine.runs import root
+from flowfn.engine.runs.root import Root
 from flowfn.errors import RunClosed
 from flowfn.futures import Future
 from flowfn.hosts.loop import _running
@@ -238,6 +241,26 @@ def test_calls_that_end_while_they_are_looked_at() -> None:
     frame = Frame.__new__(Frame)
     frame.calls.open = dict.fromkeys((Ending(), Ending()), cast("Any", None))
     assert len(_running(frame)) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "home", "part", "made_of"),
+    [(Frame, frame, "calls", "Calls"), (Root, root, "questions", "Questions")],
+)
+def test_what_is_made_for_the_first_call_is_one_for_all_threads(
+    kind: Any, home: Any, part: str, made_of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that calls or asks while another one makes what keeps that gets the same: else its call was nobody's."""
+    owner = kind.__new__(kind)
+    real, others = getattr(home, made_of), list[Any]()
+
+    def raced() -> Any:
+        monkeypatch.setattr(home, made_of, real)
+        others.append(getattr(owner, part))
+        return real()
+
+    monkeypatch.setattr(home, made_of, raced)
+    assert [getattr(owner, part)] == others
 
 
 def test_a_thread_without_the_context_is_warned_of() -> None:
