@@ -255,7 +255,7 @@ class Future(UnlockedFuture[R], Generic[R]):
         if self.runner is not None:
             self.runner.refuse_to_block()
         frame = current_frame.get()
-        if frame is None or frame.slots is None:
+        if frame is None or frame.seat is None:
             self._run_or_wait(timeout)
         else:
             with aside():
@@ -322,7 +322,7 @@ class Future(UnlockedFuture[R], Generic[R]):
         if runner is not None and not self.done():
             joining = runner.join(self)
             frame = current_frame.get()
-            await (joining if frame is None or frame.slots is None else wait_aside(joining))
+            await (joining if frame is None or frame.seat is None else wait_aside(joining))
         if self.turn is not None:
             turn, self.turn = self.turn, None
             await turn()
@@ -393,23 +393,23 @@ def _tell(error: BaseException) -> None:
 def aside() -> Iterator[None]:
     """Wait without taking a place under `max_concurrency`, which the work waited for may need."""
     frame = current_frame.get()
-    if frame is None or frame.slots is None:
+    if frame is None or (seat := frame.seat) is None:
         yield
         return
-    frame.step_aside()
+    seat.step_aside()
     try:
         yield
     finally:
-        drive(frame.step_back(frame.run.hosts.threads))
+        drive(seat.step_back(frame.run.hosts.threads))
 
 
-async def wait_aside(waiting: Awaitable[R]) -> R:
-    """`aside`, for code that awaits."""
+async def wait_aside(waiting: Awaitable[R], host: Any = None) -> R:
+    """`aside`, for code that awaits; `host`: who waits, if that isn't what runs the code."""
     frame = current_frame.get()
-    if frame is None or frame.slots is None:
+    if frame is None or (seat := frame.seat) is None:
         return await waiting
-    frame.step_aside()
+    seat.step_aside()
     try:
         return await waiting
     finally:
-        await frame.step_back(frame.host)
+        await seat.step_back(host or frame.host)

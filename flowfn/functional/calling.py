@@ -21,6 +21,7 @@ from flowfn.engine.runs.leasing import give_back, leased
 from flowfn.errors import Interrupted
 from flowfn.functional.lowering import END, lowered
 from flowfn.functional.shape import Shape
+from flowfn.futures import wait_aside
 from flowfn.invocation import (
     Order,
     blocking_hosts,
@@ -137,11 +138,7 @@ class Calls:
         is_plain = order.started is None and order.config == _NONE
         nested = self.nested if is_plain else self._nested(order.config, order.started)
         future = spawn(frame, nested, *self.shape.spread(start.value), "")
-        frame.step_aside()
-        try:
-            await hosts.own.join(future)
-        finally:
-            await frame.step_back(hosts.own)
+        await wait_aside(hosts.own.join(future), hosts.own)
         value = future.result(0)
         return Ending(value, state=View({}, {}, {END: value}))
 

@@ -63,8 +63,9 @@ async def nest(
     order.equip(run)
     if order.started is not None:
         order.started.nest(run)
-    token = current_frame.set(None)
-    frame.step_aside()
+    token, seat = current_frame.set(None), frame.seat
+    if seat is not None:
+        seat.step_aside()
     try:
         value = await execute_nested(run, given.writes, _on_top(setup, order))
         return Ending(value, state=view(run.program, run.checkpoint))
@@ -74,7 +75,8 @@ async def nest(
         raise
     finally:
         current_frame.reset(token)
-        await frame.step_back(hosts.own)
+        if seat is not None:
+            await seat.step_back(hosts.own)
 
 
 def _on_top(setup: Setup, order: Order) -> Sequence[Write] | None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from flowfn.engine.calls.frame import Frame
-from flowfn.engine.runs.places import STILL, Places
+from flowfn.engine.runs.places import STILL, Places, Seat
 
 
 class Waiting:
@@ -22,10 +22,10 @@ class Waiting:
 HOST = cast("Any", Waiting())
 
 
-def attempt(places: Places) -> Frame:
+def attempt(places: Places) -> Seat:
     frame = Frame.__new__(Frame)
-    frame.slots, frame.waits, frame.has_called = places, 0, False
-    return frame
+    frame.has_called = False
+    return Seat(places, frame)
 
 
 async def begun(coroutine: Any) -> asyncio.Task[None]:
@@ -36,7 +36,7 @@ async def begun(coroutine: Any) -> asyncio.Task[None]:
     return task
 
 
-async def one_waits() -> tuple[Places, Frame, Frame]:
+async def one_waits() -> tuple[Places, Seat, Seat]:
     """The only place, whose attempt waits for a call of its own, and the attempt that has it meanwhile."""
     places = Places(1)
     one, other = attempt(places), attempt(places)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.made import Calls
     from flowfn.engine.records.journal import Journal
+    from flowfn.engine.runs.places import Seat
     from flowfn.futures import Future
     from flowfn.ports import Host, Serializer
 
@@ -258,8 +259,8 @@ async def _once(frame: Frame) -> Any:
     call, host, definition = frame.call, frame.host, frame.call.definition
     error: BaseException | None = None
     value = None
-    if frame.slots is not None:
-        await _enter(frame)
+    if frame.seat is not None:
+        await _enter(frame, frame.seat)
     token, frame.around = current_frame.set(frame), exc_info()[1]
     is_workflow = definition.is_workflow and call.run.journal is not None
     if is_workflow:
@@ -283,8 +284,9 @@ async def _once(frame: Frame) -> Any:
         frame.around = None
         if is_workflow:
             under_way.remove(definition)
-        if frame.slots is not None:
-            frame.leave()
+        if (seat := frame.seat) is not None:
+            frame.seat = None
+            seat.leave()
     if error is not None or not frame.quiet or (call.run.root.fatal is not None and not frame.stands_alone):
         await close(frame, host, error)
     frame.closed = True
@@ -293,12 +295,12 @@ async def _once(frame: Frame) -> Any:
     return value
 
 
-async def _enter(frame: Frame) -> None:
+async def _enter(frame: Frame, seat: Seat) -> None:
     """Take a place to execute in; where the run or the caller has ended meanwhile, this hasn't begun, and doesn't."""
-    await frame.enter(frame.host)
+    await seat.enter(frame.host)
     fatal, caller = frame.call.run.root.fatal, frame.call.parent
     if fatal is not None or (caller is not None and caller.closed):
-        frame.leave()
+        seat.leave()
         raise fatal or Stopped
 
 

@@ -12,6 +12,7 @@ from flowfn.engine.calls.once import once
 from flowfn.engine.questions.interrupts import Question, ask, ask_together
 from flowfn.engine.replay.belonging import Branches
 from flowfn.engine.replay.failing import handled_calls
+from flowfn.engine.runs.places import Seat
 from flowfn.errors import Cancelled, RunClosed, Suspended
 from flowfn.futures import Future
 from flowfn.python.cached_property import cached_property
@@ -47,11 +48,10 @@ class Frame:
         "numbers",
         "run",
         "scope",
-        "slots",
+        "seat",
         "steps",
         "suspended",
         "told",
-        "waits",
         "watch",
     )
 
@@ -95,10 +95,8 @@ class Frame:
         """Whether its code was told, and may call nothing more. On an event loop other branches may."""
         self.closed = False
         """Whether it has ended: what its code left running may call nothing more."""
-        self.slots = run.slots if call.definition.counted else None
-        """Where it has a place under `max_concurrency`; None where it needs none, and once its code has ended."""
-        self.waits = 0
-        """In how many ways its code waits for calls of its own at this moment."""
+        self.seat = Seat(run.slots, self) if run.slots is not None and call.definition.counted else None
+        """Its place under `max_concurrency`; None where it needs none, and once its code has ended."""
         self.watch: Callable[[bool], None] | None = None
         """Told of each sign of life, where the time between two is limited."""
 
@@ -201,39 +199,3 @@ class Frame:
     def handled_calls(self) -> frozenset[tuple[str, str]]:
         """The failed calls on whose errors its code acts by what it calls or begins; see `engine/replay/failing.py`."""
         return handled_calls(self)
-
-    # -- its place under `max_concurrency` -------------------------------------------------------
-
-    async def enter(self, host: Host) -> None:
-        """Take a place to execute in."""
-        if self.slots is not None:
-            await self.slots.enter(self, host)
-
-    def leave(self) -> None:
-        """Give the place back: the code has ended."""
-        slots, self.slots = self.slots, None
-        if slots is not None:
-            slots.leave(self)
-
-    def step_aside(self) -> None:
-        """Give the place up while the code waits for calls of its own."""
-        if self.slots is not None:
-            self.waits += 1
-            if self.waits == 1:
-                self.slots.leave(self)
-
-    async def step_back(self, host: Host) -> None:
-        """Take a place again: a wait is over."""
-        if self.slots is not None:
-            self.waits -= 1
-            if self.waits == 0:
-                await self.slots.enter(self, host, back=True)
-
-    @property
-    def waits_unseen(self) -> bool:
-        """Whether somebody waits for a call of its: its code, in a way that isn't seen, if it does nothing else.
-
-        Somebody does also where a thread has taken the call to run it in place.
-        """
-        calls = self.open_calls()
-        return any((call.watched or call.taker is not None) and not call.done() for call in calls)
