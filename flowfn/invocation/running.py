@@ -130,8 +130,9 @@ async def _on_its_own(
     if order.started is not None:
         order.started.begin(run)
     try:
-        leading = setup.lead(run, given, order)
-        return await (leading if run.post is None else _watched(run, setup.name, leading))
+        if run.post is None:
+            return await setup.lead(run, given, order)
+        return await _watched(setup, run, given, order)
     except Exception as error:
         if run.root.report.differs and not isinstance(error, FlowError):
             error.add_note(
@@ -164,11 +165,11 @@ async def _give_back(setup: Setup, order: Order, host: Host) -> None:
         await give_back(saver, host, lease)
 
 
-async def _watched(run: Run, name: str, leading: Coroutine[Any, Any, Ending]) -> Ending:
+async def _watched(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> Ending:
     """Lead a run, and tell whoever watches that it begins and how it ends."""
-    run.tell(RunStarted(run.namespace, run.thread, name))
+    run.tell(RunStarted(run.namespace, run.thread, setup.name))
     try:
-        ending = await leading
+        ending = await setup.lead(run, given, order)
     except BaseException as error:
         run.tell(RunEnded(run.namespace, run.thread, error=error))
         raise

@@ -285,8 +285,8 @@ async def _once(frame: Frame) -> Any:
         if is_workflow:
             under_way.remove(definition)
         if (seat := frame.seat) is not None:
-            frame.seat = None
             seat.leave()
+            frame.seat = None
     if error is not None or not frame.quiet or (call.run.root.fatal is not None and not frame.stands_alone):
         await close(frame, host, error)
     frame.closed = True

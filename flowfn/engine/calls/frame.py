@@ -29,7 +29,7 @@ class Frame:
     """What the running code is part of: its run, its scope, and what it has called."""
 
     __slots__ = (
-        "__dict__",
+        "__dict__",  # of what is made when it is first asked for
         "__weakref__",
         "around",
         "attempt",

@@ -378,12 +378,11 @@ class Journal:
         if self._opening is not None:
             (begin, opened), self._opening = self._opening, None
             status = status or opened
-        if self._keeps_deltas:
-            thinned = self._thinning.thinned
-            items = [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
+        thinned = self._thinning.thinned if self._keeps_deltas else None
+        kept = [thinned(item) if thinned and isinstance(item, CheckpointRow) else item for item in items]
         if release:
             self._thinning.remember()
-        return Commit(self.thread, self.lease, [*items], begin, status, release, written)
+        return Commit(self.thread, self.lease, kept, begin, status, release, written)
 
     def _failed(self, error: BaseException) -> None:
         self._thinning.forget()
