@@ -126,11 +126,11 @@ def config(thread: object, **more: Any) -> dict[str, Any]:
 
 TASK = {
     # Finding the identity, the future, the frame, the outcome.
-    "none": Cost(50, 0),
+    "none": Cost(49, 0),
     # The record: what it stands under, its bytes, the group of commits that it is in.
-    "memory": Cost(122, 0),
+    "memory": Cost(118, 0),
     # BEGIN, whether others have written, the row, COMMIT; now and then, care for the log.
-    "sqlite": Cost(128, 4.1),
+    "sqlite": Cost(124, 4.1),
 }
 
 

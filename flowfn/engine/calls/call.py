@@ -210,20 +210,17 @@ class Call:
     @property
     def info(self) -> CallInfo:
         """What is recorded of the call; made when it is first asked for, as most reused calls never are."""
-        if self._info is None:
-            self._info = self._described()
-        return self._info
-
-    def _described(self) -> CallInfo:
+        if self._info is not None:
+            return self._info
         definition, frame, digested = self.definition, self.parent, self.digest
         assert frame is not None
         assert digested is not None
-        return CallInfo(
+        self._info = info = CallInfo(
             definition.name,
             definition.qualified,
             frame.scope,
             digested.skeleton,
-            [list(leaf) for leaf in digested.leaves],
+            [*map(list, digested.leaves)],
             bool(digested.weak),
             self.occurrence,
             self.born,
@@ -238,6 +235,7 @@ class Call:
             definition.captured,
             (caller := frame.calls.caller) is None or caller.is_alone(definition),
         )
+        return info
 
     @property
     def summary(self) -> CallSummary:

@@ -39,7 +39,12 @@ def spawn(
     frame.check()
     if frame.watch is not None:
         frame.sign()
-    _refuse_futures(definition, args, kwargs)
+    if Future in map(type, args) or Future in map(
+        type, kwargs.values()
+    ):  # no value yet, and it has no digest
+        raise InvalidInput(
+            f"{definition.name}() got a Future as an argument: pass its value, with .result() or await"
+        )
     run = frame.run
     call = Call(run, frame, definition, args, kwargs, "", site)
     calls = frame.calls
@@ -79,15 +84,6 @@ def spawn(
     if run.ledger.records:
         _give_turn(future, frame, inf, inf)
     return future
-
-
-def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """A future is no value yet: as an argument it would reach user code unfinished, and has no digest."""
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if type(value) is Future:
-            raise InvalidInput(
-                f"{definition.name}() got a Future as an argument: pass its value, with .result() or await"
-            )
 
 
 def _start(call: Call, host: Any) -> Future[Any]:

@@ -227,7 +227,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     if equal is not None and seeker.is_others(equal):
         task, occurrence = identity_apart(frame, name, digested.exact, branch)
     info = CallInfo(
-        name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], bool(digested.weak),
+        name, name, frame.scope, digested.skeleton, [*map(list, digested.leaves)], bool(digested.weak),
         occurrence, run.journal.order, run.host.now(), question.site, render(payload), "", code, position,
         digested.form, branch,
     )  # fmt: skip
