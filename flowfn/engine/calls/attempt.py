@@ -138,9 +138,10 @@ async def _begin(call: Call, journal: Journal, host: Host, *, is_kept: bool) -> 
         if settled is not MISSING:
             return settled
     if caller is not None:
-        if caller.calls.failures:
-            await _tell_of_survival(call, caller.calls, journal, host)
-        if caller.calls.made > call.nth + 1:
+        calls = caller.calls
+        if calls.failures:
+            await _tell_of_survival(call, calls, journal, host)
+        if calls.made > call.nth + 1:
             tell_of_changes(call)
     return MISSING
 
