@@ -39,12 +39,11 @@ def spawn(
     frame.check()
     if frame.watch is not None:
         frame.sign()
-    if Future in map(type, args) or Future in map(
-        type, kwargs.values()
-    ):  # no value yet, and it has no digest
-        raise InvalidInput(
-            f"{definition.name}() got a Future as an argument: pass its value, with .result() or await"
-        )
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if type(value) is Future:  # no value yet, and it has no digest
+            raise InvalidInput(
+                f"{definition.name}() got a Future as an argument: pass its value, with .result() or await"
+            )
     run = frame.run
     call = Call(run, frame, definition, args, kwargs, "", site)
     calls = frame.calls
