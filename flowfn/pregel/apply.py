@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, NamedTuple, Protocol
 
@@ -164,15 +165,16 @@ def peek(
 ) -> View:
     """The values as a task sees them after its own writes and before everybody else's: as if it ran alone.
 
-    What lasts for one superstep is gone, but for what the task wrote itself. `name` and `path` are the task's. What
-    its superstep then comes to isn't merged again; who looks is shown a copy, and may change it.
+    What lasts for one superstep is gone, but for what the task wrote itself. `name` and `path` are the task's. A list
+    that it only adds to isn't merged again for the next checkpoint; who looks is shown a copy, and may change it.
     """
     changed = apply(program, checkpoint, [Batch(name, writes, path, _ASIDE)]).cells
-    merged = {
-        channel: ([value for key, value in writes if key == channel], cell)
-        for channel, cell in changed.items()
-        if channel not in program.replaced and type(cell) in _COPIED
-    }
+    merged = {}
+    for channel, cell in changed.items():
+        if type(cell) is list and channel not in program.replaced:
+            given = [value for key, value in writes if key == channel]
+            if _only_grew(cell, checkpoint.values.get(channel), given):
+                merged[channel] = given, cell
     checkpoint.peeked = program, (name, path), merged
     cells = {**checkpoint.values, **changed, **{key: cell.copy() for key, (_, cell) in merged.items()}}
     for channel in [channel for channel, cell in changed.items() if cell is MISSING]:
@@ -180,7 +182,13 @@ def peek(
     return View(program.channels, cells, managed, program.direct)
 
 
-_COPIED = frozenset({list, dict, set})
+def _only_grew(cell: list[Any], before: Any, given: Sequence[Any]) -> bool:
+    """Whether a list has what it had and then what was given, itself: nothing that its reducer made of it, which who
+    looks could change in the state."""
+    parts = [part if isinstance(part, list) else [part] for part in given]
+    items = [*(before if isinstance(before, list) else ()), *chain.from_iterable(parts)]
+    return len(items) == len(cell) and all(map(is_, items, cell))
+
 
 _Merged = Mapping[str, tuple[Sequence[Any], Any]]
 """By channel: writes, and the cell that they were merged into."""

@@ -289,8 +289,9 @@ def test_what_a_task_has_peeked_at_is_its_own_writes_alone(change):
         (operator.add, list, [1], lambda value: value.append("seen")),
         (operator.or_, dict, {"k": 1}, lambda value: value.update(seen=True)),
         (operator.or_, set, {1}, lambda value: value.add("seen")),
+        (lambda old, new: old + [{**item} for item in new], list, [{"k": 1}], lambda value: value[0].clear()),
     ],
-    ids=["list", "dict", "set"],
+    ids=["list", "dict", "set", "made"],
 )
 def test_what_a_router_does_to_its_state_stays_with_it(merge, typ, write, change):
     """It may change what it is shown, which is merged for it alone."""

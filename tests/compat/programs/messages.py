@@ -12,7 +12,7 @@ from langchain_core.messages import (
 )
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph, add_messages
+from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, _messages_delta_reducer, push_message
 from langgraph.graph.ui import ui_message_reducer
 from langgraph.types import Command, Overwrite, Send
@@ -39,6 +39,21 @@ async def messages_are_appended(t):
     t.note("lists", add_messages([HumanMessage("a", id="1")], [AIMessage("b", id="2")]))
     t.note("one", add_messages([HumanMessage("a", id="1")], AIMessage("b", id="2")))
     t.note("empty", add_messages([], []))
+
+
+async def a_router_changes_what_it_is_shown(t):
+    """What becomes of a message that a node wrote as a dict isn't what its router made of the one that it saw."""
+
+    def route(state):
+        state["messages"][-1].content = "changed"
+        return END
+
+    builder = StateGraph(MessagesState)
+    builder.add_node(
+        "answer", t.node(lambda state: {"messages": [{"role": "ai", "content": "b", "id": "2"}]})
+    )
+    builder.add_edge(START, "answer").add_conditional_edges("answer", route)
+    await t.invoke(builder.compile(), {"messages": [HumanMessage("a", id="1")]})
 
 
 async def messages_are_replaced(t):
