@@ -22,7 +22,6 @@ from flowfn.errors import (
     NoCheckpointer,
     Signal,
     TaskTimeout,
-    UnknownThread,
 )
 from flowfn.errors import Drained as GraphDrained
 from flowfn.errors import Suspended as GraphInterrupt
@@ -193,6 +192,11 @@ def told_to_callbacks(error: BaseException) -> BaseException:
     return error
 
 
+def no_input(channels: str | Sequence[str], why: object) -> EmptyInputError:
+    """The error of a call without an input, or of an input without anything in it."""
+    return EmptyInputError(f"Received no input for {channels}. {why}")
+
+
 def translated(error: BaseException) -> BaseException:
     """An error of the engine as LangGraph's users know it."""
     translate = _TRANSLATIONS.get(type(error))
@@ -226,7 +230,6 @@ def _update(error: InvalidUpdateError) -> BaseException:
 
 
 _TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
-    UnknownThread: lambda error: EmptyInputError(f"Received no input for __start__. {error}"),
     EmptyCommand: lambda error: EmptyInputError(f"Received empty Command input. {error}"),
     NoCheckpointer: lambda error: RuntimeError(
         f"Cannot use Command(resume=...) without checkpointer. {error}"

@@ -13,17 +13,11 @@ from typing import TYPE_CHECKING, Any
 from checkpointers.foreign.errors import SaverRaised
 from flowfn.config import GIVEN_THREAD, Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
-from flowfn.errors import UnknownCheckpoint, UnknownPart
-from flowfn.policies import timeout_seconds
+from flowfn.errors import UnknownCheckpoint, UnknownPart, UnknownThread
+from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
-from graph_compat.constants import START
-from graph_compat.errors import (
-    EmptyInputError,
-    InvalidUpdateError,
-    timed_out,
-    translated,
-)
+from graph_compat.errors import InvalidUpdateError, no_input, timed_out, translated
 from graph_compat.graph.configs import (
     DEFAULT_RECURSION_LIMIT,
     full_config,
@@ -36,7 +30,6 @@ from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
 from graph_compat.graph.watched import ending_for
 from graph_compat.langchain.messages import load_classes
-from graph_compat.langchain.runnable import suffixed
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.types import GraphOutput
@@ -62,6 +55,10 @@ class CompiledGraph(Nested):
     `checkpointer`, `store`, `cache`, `name`, `stream_mode`, `context_schema` and `step_timeout` (seconds that a
     superstep may take) may be set; the next call goes by them.
     """
+
+    input_channels: Any
+    retry_policy: tuple[RetryPolicy, ...] = ()
+    cache_policy: CachePolicy | None = None
 
     def __init__(
         self,
@@ -109,41 +106,32 @@ class CompiledGraph(Nested):
         self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
     ) -> Iterator[tuple[int, Any]]:
         """`batch`, each result when it is there, with its input's place; LangChain's, which has to be installed."""
-        from langchain_core.runnables import Runnable
-
-        runnable: Any = Runnable
-        results: Iterator[Any] = runnable.batch_as_completed(
-            self, inputs, self._limited(inputs, config), **options
-        )
+        results: Iterator[Any] = self._of_langchains("batch_as_completed", inputs, config, options)
         return results
 
     def abatch_as_completed(
         self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
     ) -> AsyncIterator[tuple[int, Any]]:
         """`batch_as_completed` for asyncio."""
-        from langchain_core.runnables import Runnable
-
-        runnable: Any = Runnable
-        results: AsyncIterator[Any] = runnable.abatch_as_completed(
-            self, inputs, self._limited(inputs, config), **options
-        )
+        results: AsyncIterator[Any] = self._of_langchains("abatch_as_completed", inputs, config, options)
         return results
 
-    def _limited(
-        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None
-    ) -> list[dict[str, Any]]:
-        """A configuration for each input, with the limit that `invoke` would have: LangChain gives each its own."""
+    def _of_langchains(
+        self,
+        method: str,
+        inputs: Sequence[Any],
+        config: Config | Sequence[Config] | None,
+        options: dict[str, Any],
+    ) -> Any:
+        """What LangChain's method gives; each input with the limit that `invoke` would have, not with LangChain's."""
         _check_lengths(inputs, config)
         given = [config] * len(inputs) if config is None or isinstance(config, Mapping) else config
         limits = (full_config(self.config, one, None).get("recursion_limit") for one in given)
-        return [
+        limited = [
             {**(one or {}), "recursion_limit": DEFAULT_RECURSION_LIMIT if limit is None else limit}
             for one, limit in zip(given, limits, strict=True)
         ]
-
-    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
-        """Its name, with `suffix` written as the name is."""
-        return suffixed(name or self.name, suffix)
+        return self.__getattr__(method)(inputs, limited, **options)
 
     # -- what a workflow is made of -------------------------------------------------------------
 
@@ -178,6 +166,7 @@ class CompiledGraph(Nested):
                 on_divergence="reuse",
                 cache=port_of(self.cache),
                 store=self.store,
+                retry=self.retry_policy,
                 step_timeout=timeout_seconds(self.step_timeout, "step_timeout"),
                 positional=True,
                 timed_out=timed_out,
@@ -192,8 +181,12 @@ class CompiledGraph(Nested):
             returned=returned,
             part=self._part,
             remembers=self.checkpointer is True,
-            translated=translated,
+            translated=self._translated,
         )
+
+    def _translated(self, error: BaseException) -> BaseException:
+        """An error of the engine as LangGraph's users know it."""
+        return no_input(self.input_channels, error) if isinstance(error, UnknownThread) else translated(error)
 
     async def _lead(self, run: Run, given: Fresh | Resume, order: Order) -> Ending:
         """Run as a chain of LangChain's callbacks."""
@@ -320,9 +313,7 @@ class CompiledGraph(Nested):
                 "There is no parent graph. A caller's command is for the graph that it calls"
             )
         if input is None and self._self_setup.saver is None:
-            raise EmptyInputError(
-                f"Received no input for {self._inputs}. {self.name!r} keeps no past to go on with: pass an input"
-            )
+            raise no_input(self.input_channels, f"{self.name!r} keeps no past to go on with: pass an input")
         make = maker(self.context_schema) if isinstance(context, Mapping) else None
         read = context if make is None else make(dict(context))
         return super()._order(input, config, thread_id, read or None, **given)
@@ -422,11 +413,6 @@ class CompiledGraph(Nested):
             return
         except SaverRaised as error:
             raise translated(error) from None
-
-    @property
-    def _inputs(self) -> Any:
-        """The channels that an input is written to, as an error names them."""
-        return START
 
 
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:

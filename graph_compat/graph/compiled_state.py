@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from flowfn.python.cached_property import cached_property
 from flowfn.values import Command, Write
 from graph_compat.constants import START
 from graph_compat.graph.action import action_of
 from graph_compat.graph.compiled import CompiledGraph
-from graph_compat.graph.json_schemas import context_schema, json_schema, model_of, model_of_result
+from graph_compat.graph.json_schemas import json_schema, model_of, model_of_result
 from graph_compat.graph.lowering import declared, replaced
 from graph_compat.graph.shown import Shape, ShownNode, shown_channels, shown_nodes
 from graph_compat.graph.writes import Writer, goto, with_ids
+from graph_compat.pregel.program import Pregel
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from graph_compat.graph.state import StateGraph
 
 
-class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
+class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT]):
     """A state graph that runs; made by `StateGraph.compile()`."""
 
     def __init__(self, *, builder: StateGraph[Any, Any, Any, Any], **options: Any) -> None:
-        super().__init__(context_schema=builder.context_schema, **options)
+        CompiledGraph.__init__(self, context_schema=builder.context_schema, **options)
         self.builder = builder
         self._shape = Shape.of(builder)
         self._writer = Writer(builder.channels)
@@ -63,6 +64,11 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     def output_channels(self) -> Any:
         """The channels that a result shows: a name where it is one value."""
         return self._program.output_channels[0] if self._program.lone else list(self._program.output_channels)
+
+    @property
+    def stream_channels(self) -> Any:
+        """The channels that streams show: a name where it is one value."""
+        return self.stream_channels_asis
 
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
         found = super()._returned(ending, output_keys, version)
@@ -104,19 +110,11 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         """The JSON schema of its result."""
         return json_schema(self.builder.output_schema, self.get_name("Output"))
 
-    def get_context_jsonschema(self) -> dict[str, Any] | None:
-        """The JSON schema of its context; None where it has none."""
-        return context_schema(self.context_schema)
-
     def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
         """The picture of the graph; with `xray` also of the graphs in its nodes, or of so many levels of them."""
         from graph_compat.graph.picturing import drawn
 
         return drawn(self, xray)
-
-    async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
-        """`get_graph` for asyncio."""
-        return self.get_graph(config, xray=xray)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """The picture, for notebooks."""

@@ -69,6 +69,16 @@ def model_of_result(schema: Any, keys: Iterable[str], name: str) -> type[BaseMod
     return _model(name, {key: (_plain(hints[key]), None) for key in keys})
 
 
+def model_of_channels(names: str | Sequence[str], types: Mapping[str, Any], name: str) -> type[BaseModel]:
+    """A model of one channel's value, or of a mapping of several, none of which has to be there; a model is its own."""
+    from pydantic import RootModel, create_model
+
+    if not isinstance(names, str):
+        return _model(name, {key: (types[key], None) for key in names})
+    root: Any = RootModel
+    return types[names] if _is_model(types[names]) else create_model(name, __base__=root[types[names]])
+
+
 def _model(name: str, made: Mapping[str, Any]) -> type[BaseModel]:
     from pydantic import ConfigDict, create_model
 

@@ -37,7 +37,7 @@ from flowfn.values import MISSING, Command, Send, Write
 from flowfn.workflow import Workflow
 from graph_compat.constants import END, ROOT, SENDS, START, TAG_HIDDEN
 from graph_compat.graph.action import Action
-from graph_compat.graph.node import StateNodeSpec, Step, definition_of, reader
+from graph_compat.graph.node import StateNodeSpec, Step, definition_of, reader, stops
 from graph_compat.graph.schema import Schema, fields_of
 from graph_compat.graph.writes import Writer
 
@@ -67,8 +67,8 @@ def lower(
         lone=lone,
         passes_on=not builder.branches.get(START),
         sends=SENDS,
-        interrupt_before="*" if before == "*" else tuple(before),
-        interrupt_after="*" if after == "*" else tuple(after),
+        interrupt_before=stops(before),
+        interrupt_after=stops(after),
         name=name,
         labels={key: f"the state's {key!r}" for key in keys} | {START: f"the input of {name!r}"},
         managed={key: kind.get for key, kind in builder.managed.items()},
@@ -169,7 +169,7 @@ def _start(builder: AnyStateGraph, writer: Writer, edges: Sequence[Write]) -> No
         definition,  # type: ignore[arg-type]
         (START,),
         lambda values: values.get(START, MISSING),
-        _writes,
+        _itself,
         tags=(TAG_HIDDEN,),
         bare=not step.branches,
     )
@@ -211,7 +211,7 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, jo
         definition,  # type: ignore[arg-type]
         () if spec.is_error_handler else (edge(name), *joins),
         reader(step.schema, name),
-        _writes,
+        _itself,
         on_error=handler,
         timeout=definition.timeout,
         defer=spec.defer,
@@ -252,10 +252,6 @@ def policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPo
     if given is None:
         return ()
     return (given,) if isinstance(given, RetryPolicy) else tuple(given)
-
-
-def _writes(value: Any) -> Any:
-    return value
 
 
 def _itself(value: Any) -> Any:

@@ -315,6 +315,11 @@ def _where_nothing_is_kept(config: RunConfig, recorded: bool) -> bool:
     return not recorded or has_awaited_listeners(config)
 
 
+def stops(names: str | Sequence[str]) -> Any:
+    """The nodes to stop at, or "*" for all."""
+    return "*" if names == "*" else tuple(names)
+
+
 def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:
     """What makes a node's input of the available values."""
     if schema.is_root:

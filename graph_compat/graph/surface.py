@@ -14,6 +14,7 @@ from graph_compat.cache.port import port_of
 from graph_compat.graph.action import Action
 from graph_compat.graph.configs import merged_config
 from graph_compat.graph.json_schemas import model_of_config
+from graph_compat.graph.node import stops
 from graph_compat.graph.protocol import PregelProtocol
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.types import All
@@ -44,7 +45,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
 
     @interrupt_before_nodes.setter
     def interrupt_before_nodes(self, names: All | Sequence[str]) -> None:
-        self._program, self._made = replace(self._program, interrupt_before=_stops(names)), None
+        self._program, self._made = replace(self._program, interrupt_before=stops(names)), None
 
     @property
     def interrupt_after_nodes(self) -> Any:
@@ -53,12 +54,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
 
     @interrupt_after_nodes.setter
     def interrupt_after_nodes(self, names: All | Sequence[str]) -> None:
-        self._program, self._made = replace(self._program, interrupt_after=_stops(names)), None
-
-    @property
-    def stream_channels(self) -> Any:
-        """The channels that streams show: a name where it is one value."""
-        return self.stream_channels_asis
+        self._program, self._made = replace(self._program, interrupt_after=stops(names)), None
 
     @property
     def stream_channels_list(self) -> list[str]:
@@ -238,10 +234,6 @@ def _may_be_set(cls: type, name: str) -> bool:
 
 def _names(stops: str | Sequence[str]) -> str | list[str]:
     return stops if isinstance(stops, str) else list(stops)
-
-
-def _stops(names: All | Sequence[str]) -> All | tuple[str, ...]:
-    return "*" if names == "*" else tuple(names)
 
 
 def _refuse_transformers(version: str, transformers: Any) -> None:

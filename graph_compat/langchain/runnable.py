@@ -17,6 +17,15 @@ from graph_compat.langchain import is_installed, is_loaded
 class AsRunnable:
     """What makes a class of graphs LangChain's runnables; it has `invoke`, `stream` and their async twins."""
 
+    name: str
+
+    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
+        """Its name, with `suffix` written as the name is."""
+        known = name or self.name
+        if not suffix:
+            return known
+        return known + suffix.title() if known[0].isupper() else f"{known}_{suffix.lower()}"
+
     @property
     def InputType(self) -> Any:
         """The type of its input, as far as that is known."""
@@ -45,13 +54,6 @@ class AsRunnable:
         if found is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return found.__get__(self, type(self))
-
-
-def suffixed(name: str, suffix: str | None) -> str:
-    """A name with a suffix that is written as the name is."""
-    if not suffix:
-        return name
-    return name + suffix.title() if name[0].isupper() else f"{name}_{suffix.lower()}"
 
 
 def _sequence(operator: str, graph: Any, other: Any) -> Any:

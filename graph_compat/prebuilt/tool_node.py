@@ -18,7 +18,7 @@ from flowfn.hosts.on_thread import off_loop
 from flowfn.python.lazy import lazily
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.langchain.invoking import config_here, looks_late
-from graph_compat.langchain.runnable import AsRunnable, suffixed
+from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.prebuilt.chat import (
     ToolCall,
     answer,
@@ -174,10 +174,6 @@ class ToolNode(AsRunnable):
     def _only_blocks(self, name: str) -> bool:
         wrapped = self._wrap is not None or self._awrap is not None
         return not wrapped and name in self._prepared and self._prepared[name].only_blocks
-
-    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
-        """Its name, with `suffix` written as the name is."""
-        return suffixed(name or self.name, suffix)
 
     # -- calling --------------------------------------------------------------------------------
 

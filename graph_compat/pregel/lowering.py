@@ -13,9 +13,9 @@ from flowfn.pregel import CONTROL, INPUT, Channel, Node, Program, Selection, Top
 from flowfn.values import MISSING, Write
 from graph_compat.channels import BaseChannel
 from graph_compat.constants import SENDS
-from graph_compat.errors import EmptyInputError
+from graph_compat.errors import no_input
 from graph_compat.graph.action import Action, action_of, awaited, called, name_of
-from graph_compat.graph.node import Step, definition_of
+from graph_compat.graph.node import Step, definition_of, stops
 from graph_compat.graph.writes import Identifying, identifying
 from graph_compat.managed import ManagedValue
 from graph_compat.pregel.builder import PregelNode
@@ -86,8 +86,8 @@ def lower(given: Description, name: str) -> Program:
         lone=isinstance(given.shown, str),
         opaque=any(node.is_program for node in given.nodes.values()),
         sends=SENDS,
-        interrupt_before=_nodes(given.interrupt_before),
-        interrupt_after=_nodes(given.interrupt_after),
+        interrupt_before=stops(given.interrupt_before),
+        interrupt_after=stops(given.interrupt_after),
         name=name,
         managed=managed,
     )
@@ -96,10 +96,6 @@ def lower(given: Description, name: str) -> Program:
 def listed(names: Names) -> tuple[str, ...]:
     """One name or several, as several."""
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _nodes(names: Names) -> Any:
-    return "*" if names == "*" else tuple(names)
 
 
 def _result(output: Names) -> Callable[[Any], Any]:
@@ -132,11 +128,6 @@ def written_by(channels: Names, given: Any) -> list[Write]:
     if not found:
         raise no_input(channels, f"It was {given!r}")
     return found
-
-
-def no_input(channels: Names, why: object) -> EmptyInputError:
-    """The error of an input without anything in it."""
-    return EmptyInputError(f"Received no input for {channels}. {why}")
 
 
 # -- nodes ----------------------------------------------------------------------------------------

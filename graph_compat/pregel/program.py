@@ -2,64 +2,28 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from flowfn.errors import UnknownThread
 from flowfn.policies import CachePolicy, RetryPolicy
-from flowfn.values import MISSING, Command, Send, Write
+from flowfn.values import Command, Send, Write
 from graph_compat.channels import Topic
 from graph_compat.constants import SENDS
-from graph_compat.errors import translated
 from graph_compat.graph.compiled import CompiledGraph
-from graph_compat.graph.compiled_state import CompiledStateGraph
-from graph_compat.graph.json_schemas import context_schema
+from graph_compat.graph.json_schemas import context_schema, model_of_channels
 from graph_compat.graph.lowering import policies
 from graph_compat.graph.writes import goto
 from graph_compat.pregel.builder import NodeBuilder, PregelNode
-from graph_compat.pregel.lowering import Description, Names, lower, no_input
-from graph_compat.pregel.schemas import model_of_channels
+from graph_compat.pregel.lowering import Description, Names, lower
 from graph_compat.types import All, Checkpointer, StreamMode, ensure_valid_checkpointer
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, refuse_others, renamed
 
 if TYPE_CHECKING:
     from flowfn.drawing import Graph
-    from flowfn.invocation import Setup
 
 
-class _OfEveryGraph(ABCMeta):
-    """The class of `Pregel`, which in LangGraph is what all graphs are made of: a method that somebody puts in the
-    place of one that they share, as tools that trace programs do, is put there for all of them."""
-
-    def __setattr__(cls, name: str, value: Any) -> None:
-        if not _is_shared(cls, name):
-            super().__setattr__(name, value)
-            return
-        _replaced.setdefault(name, vars(CompiledGraph).get(name, MISSING))
-        setattr(CompiledGraph, name, value)
-
-    def __delattr__(cls, name: str) -> None:
-        if not _is_shared(cls, name):
-            super().__delattr__(name)
-        elif (own := _replaced.pop(name, MISSING)) is MISSING:
-            delattr(CompiledGraph, name)
-        else:
-            setattr(CompiledGraph, name, own)
-
-
-_replaced: dict[str, Any] = {}
-"""What `CompiledGraph` itself had in the place of what somebody has put there."""
-
-
-def _is_shared(cls: type, name: str) -> bool:
-    is_pregel = CompiledGraph in cls.__bases__
-    return is_pregel and name[0] != "_" and name not in vars(cls) and hasattr(CompiledGraph, name)
-
-
-class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT], metaclass=_OfEveryGraph):
+class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
     """A program of channels and nodes that runs in supersteps; `StateGraph` is the comfortable way to one.
 
     Args:
@@ -141,17 +105,6 @@ class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT], metaclas
             stream_transformers=stream_transformers,
         )
 
-    def _set_up(self) -> Setup:
-        setup = super()._set_up()
-        settings = replace(setup.settings, retry=self.retry_policy)
-        return replace(setup, settings=settings, translated=self._translated)
-
-    def _translated(self, error: BaseException) -> BaseException:
-        """An error of the engine as LangGraph's users know it."""
-        if isinstance(error, UnknownThread):
-            return no_input(self.input_channels, error)
-        return translated(error)
-
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
         update = command.update
         pairs = update.items() if isinstance(update, Mapping) else update or ()
@@ -166,10 +119,6 @@ class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT], metaclas
     def channels(self) -> Mapping[str, Any]:
         """The channels, that of `Send`s included."""
         return {**self._description.channels, SENDS: Topic(Send)}
-
-    @property
-    def _inputs(self) -> Names:
-        return self.input_channels
 
     @property
     def input_channels(self) -> Names:
@@ -235,6 +184,3 @@ class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT], metaclas
 
     def _type_of(self, names: Names, which: str) -> Any:
         return getattr(self.channels[names], which) if isinstance(names, str) else None
-
-
-Pregel.register(CompiledStateGraph)

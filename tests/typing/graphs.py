@@ -83,6 +83,7 @@ builder.add_conditional_edges("split", route, {"decide": "decide", "remember": "
 builder.add_conditional_edges("ask", each, ["split"])
 graph = builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore(), interrupt_before=["ask"])
 assert_type(graph, CompiledStateGraph[State, Context, State, Result])
+program: Pregel[State, Context, State, Result] = graph
 
 config = {"configurable": {"thread_id": "t"}}
 graph.invoke({"words": ["a"], "count": 0}, config, context=Context("ann"))
