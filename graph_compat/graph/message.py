@@ -10,7 +10,15 @@ from typing_extensions import TypedDict
 
 from flowfn.python.lazy import lazily
 from graph_compat.graph.state import StateGraph
-from graph_compat.langchain.messages import Ids, coerced, id_of, identify, ids_of, is_removal
+from graph_compat.langchain.messages import (
+    REMOVE_ALL_MESSAGES,
+    Ids,
+    coerced,
+    id_of,
+    identify,
+    ids_of,
+    is_removal,
+)
 from graph_compat.langchain.tokens import tell
 from graph_compat.pushing import push
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
@@ -34,9 +42,6 @@ __getattr__, __dir__ = lazily(
 
 Format = Literal["langchain-openai"] | None
 
-REMOVE_ALL_MESSAGES = "__remove_all__"
-"""The id of a removal that removes every message before it."""
-
 
 def add_messages(left: Any = None, right: Any = None, *, format: Format = None) -> Any:
     """Merge two lists of messages by id: a reducer.
@@ -55,16 +60,20 @@ def add_messages(left: Any = None, right: Any = None, *, format: Format = None) 
     """
     if left is None and right is None:
         return _reducer(format)
-    return _added(left, right, "", format)
+    return _added(left, right, format=format)
 
 
-def _added(left: Any, right: Any, place: str, format: Format) -> list[Any]:
+def _added(
+    left: Any, right: Any, *, place: str = "", format: Format = None, is_named: bool = False
+) -> list[Any]:
+    """`add_messages` with the ids of a place; `is_named` says that what is added is messages that have theirs."""
     if left is None or right is None:
         given = "left" if right is None else "right"
         raise ValueError(
             f"Must specify non-null arguments for both 'left' and 'right'. Only received: '{given}'."
         )
-    return _formatted(_merged(coerced(left), coerced(right), place), format)
+    merged = _merged(coerced(left), right if is_named else coerced(right), place)
+    return _formatted(merged, format) if format else merged
 
 
 def _reducer(format: Format) -> Callable[[Any, Any], Any]:
@@ -74,8 +83,8 @@ def _reducer(format: Format) -> Callable[[Any, Any], Any]:
 
 
 def _at_place(place: str, format: Format = None) -> Callable[[Any, Any], Any]:
-    """The reducer that makes the ids of a place."""
-    return lambda left, right: _added(left, right, place, format)
+    """The reducer that makes the ids of a place for what is there; what it adds is `_named`."""
+    return partial(_added, place=place, format=format, is_named=True)
 
 
 def _named(given: Any, place: str, ids: Ids) -> Any:
@@ -122,7 +131,7 @@ def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
 def _grown(left: list[Any], message: Any, place: str) -> list[Any] | None:
     """Messages with one more, as almost always; None where it replaces or removes one, or another one needs an id."""
     ids = ids_of(left)
-    if None in ids or is_removal(message) or identify(message, ids, place) in ids:
+    if None in ids or is_removal(message) or (id_of(message) or identify(message, ids, place)) in ids:
         return None
     return [*left, message]
 
@@ -132,9 +141,7 @@ def _places(messages: list[Any]) -> dict[str | None, int]:
     return dict(zip(ids_of(messages), range(len(messages)), strict=True))
 
 
-def _formatted(messages: list[Any], format: Format) -> list[Any]:
-    if not format:
-        return messages
+def _formatted(messages: list[Any], format: str) -> list[Any]:
     if format != "langchain-openai":
         raise ValueError(f"Unrecognized format={format!r}. Expected one of 'langchain-openai', None.")
     from langchain_core.messages import convert_to_messages, convert_to_openai_messages

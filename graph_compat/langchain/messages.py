@@ -20,6 +20,9 @@ from flowfn.pregel import is_overwrite, unwrapped
 from flowfn.values import Command, Overwrite
 from graph_compat.langchain import is_installed
 
+REMOVE_ALL_MESSAGES = "__remove_all__"
+"""The id of a removal that removes every message before it."""
+
 _NAMES = UUID("8f0e9a52-6a0c-4a4e-9a53-0a3f0d5f2c11")
 _ROLES = {"human": "user", "ai": "assistant"}
 _KINDS = frozenset(["user", "human", "assistant", "ai", "system", "tool", "function", "remove"])

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
+from graph_compat.langchain.messages import REMOVE_ALL_MESSAGES
+
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "developer": "system"}
 
 
@@ -192,10 +194,6 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, str) for part in value)
 
 
-REMOVE_ALL = "__remove_all__"
-"""The id of a removal that removes every message before it."""
-
-
 def merge_dicts(left: list[dict[str, Any]], right: Any) -> list[dict[str, Any]]:
     """A reducer of dict messages: new ones are appended; one with the `id` of an earlier one replaces it.
 
@@ -208,7 +206,7 @@ def merge_dicts(left: list[dict[str, Any]], right: Any) -> list[dict[str, Any]]:
             (at for at, old in enumerate(merged) if known is not None and old.get("id") == known), None
         )
         if message.get("role") == "remove":
-            merged = [] if known == REMOVE_ALL else [old for old in merged if old.get("id") != known]
+            merged = [] if known == REMOVE_ALL_MESSAGES else [old for old in merged if old.get("id") != known]
         elif place is None:
             merged.append(message)
         else:

@@ -22,6 +22,9 @@ class ToolCallRequest:
     state: Any
     runtime: Any
 
+    def __init__(self, tool_call: ToolCall, tool: Any, state: Any, runtime: Any) -> None:
+        vars(self).update(tool_call=tool_call, tool=tool, state=state, runtime=runtime)
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__:
             warnings.warn(

@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import Any
 
 from flowfn.values import Command, Send
-from graph_compat.prebuilt.chat import REMOVE_ALL, ToolCall, answer, field_of, is_dict, role_of
+from graph_compat.langchain.messages import REMOVE_ALL_MESSAGES
+from graph_compat.prebuilt.chat import ToolCall, answer, field_of, is_dict, role_of
 
 TOOL_MESSAGE_BLOCK_TYPES = (
     "text",
@@ -140,7 +141,7 @@ def _answers(message: Any, call: ToolCall) -> bool:
 
 
 def _clears(message: Any) -> bool:
-    return bool(field_of(message, "id") == REMOVE_ALL)
+    return bool(field_of(message, "id") == REMOVE_ALL_MESSAGES)
 
 
 def _signed(command: Command[Any], call: ToolCall, messages_key: str) -> Command[Any]:
