@@ -15,11 +15,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from flowfn.pregel.ways import edge
 from flowfn.values import Send, Write
-from graph_compat.constants import END, START
+from graph_compat.constants import END, SENDS, START
+from graph_compat.errors import InvalidUpdateError
 from graph_compat.graph.action import Action, is_runnable
 from graph_compat.graph.bound import bound
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import sent
 from graph_compat.injection import body_of
 
 
@@ -41,6 +41,7 @@ class BranchSpec:
 
         Raises:
             ValueError: it names no destination.
+            InvalidUpdateError: it sends something to the end.
             KeyError: `ends` doesn't have it.
         """
         several = isinstance(result, list | tuple)
@@ -50,13 +51,17 @@ class BranchSpec:
                 f"Branch did not return a valid destination. {self.action.name!r} returned {result!r}"
             )
         return [
-            sent(target) if isinstance(target, Send) else Write(edge(target), None)
+            Write(SENDS, target) if isinstance(target, Send) else Write(edge(target), None)
             for target in destinations
             if target != END
         ]
 
     def _destination(self, item: Any) -> Any:
-        return item if isinstance(item, Send) or self.ends is None else self.ends[item]
+        if not isinstance(item, Send):
+            return item if self.ends is None else self.ends[item]
+        if item.node == END:
+            raise InvalidUpdateError("Cannot send a packet to the END node")
+        return item
 
 
 def ends_of(

@@ -1,6 +1,7 @@
 """What a node's return value writes: updates of the state, and where to go next.
 
-Rule: keys that the state doesn't have are dropped; `goto` adds to the node's own edges; `END` is nowhere.
+Rule: keys that the state doesn't have are dropped; `goto` adds to the node's own edges; `END` is nowhere, also for what
+a command sends there, which the engine drops and logs.
 """
 
 from __future__ import annotations
@@ -123,12 +124,11 @@ def goto(targets: Any) -> list[Write]:
 
     Raises:
         TypeError: a target is neither a name nor a `Send`.
-        InvalidUpdateError: a `Send` to the end.
     """
     found = []
     for target in _each(targets):
         if isinstance(target, Send):
-            found.append(sent(target))
+            found.append(Write(SENDS, target))
         elif not isinstance(target, str):
             raise TypeError(f"In Command.goto, expected Send/str, got {type(target).__name__}")
         elif target != END:
@@ -142,14 +142,3 @@ def _each(targets: Any) -> Iterable[Any]:
         return ()
     several = isinstance(targets, Iterable) and not isinstance(targets, str)
     return targets if several else (targets,)
-
-
-def sent(send: Send) -> Write:
-    """The write that sends an input to a node.
-
-    Raises:
-        InvalidUpdateError: to the end.
-    """
-    if send.node == END:
-        raise InvalidUpdateError("Cannot send a packet to the END node")
-    return Write(SENDS, send)

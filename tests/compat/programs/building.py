@@ -286,6 +286,15 @@ async def what_a_router_may_not_give(t: Trace) -> None:
     await t.invoke(_routed(t, lambda state: "b", {"c": "c"}), {"x": []})
 
 
+async def a_command_sends_to_the_end(t: Trace) -> None:
+    """What a command sends to the end, which a router may not, goes nowhere; the rest of it counts."""
+    for goto in (Send(END, {}), [Send(END, {}), "b"], [END, Send("b", {"x": ["private"]}), Send(END, {})]):
+        builder = StateGraph(State)
+        builder.add_node("a", t.node(lambda state, goto=goto: Command(update={"x": ["a"]}, goto=goto)))
+        builder.add_node("b", t.node(lambda state: {"x": ["b", *state["x"]]}))
+        await t.invoke(builder.add_edge(START, "a").compile(), {"x": []})
+
+
 async def an_unknown_destination_is_dropped(t: Trace) -> None:
     """A name that no node has is dropped with a log record; the run ends quietly."""
     records: list[str] = []
