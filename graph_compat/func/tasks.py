@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import partial, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
@@ -15,9 +16,10 @@ from flowfn.errors import AsyncInBlockingRun
 from flowfn.functional.task import call_task, policies_of
 from flowfn.functional.wrapping import defined, plain
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from graph_compat.blocking import blocking
 from graph_compat.cache.port import port_of
 from graph_compat.injection import filled, frame_here, wanted_by
-from graph_compat.langchain.runs import task_run, task_run_on_loop
+from graph_compat.langchain.runs import NodeRun, task_run
 from graph_compat.warnings import renamed
 
 P = ParamSpec("P")
@@ -149,24 +151,28 @@ def _told(definition: Definition) -> Definition:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        run = task_run(frame_here(), partial(_inputs, definition, args, kwargs))
+        run = task_run(frame_here(), partial(_inputs, definition, args, kwargs), on_loop=False)
         if run is None:
             return function(*args, **kwargs)
-        with run as watched:
-            watched.value = function(*args, **kwargs)
-            return watched.value
+        return blocking(_watched(run, partial(function, *args, **kwargs), awaits=False))
 
     @wraps(function)
     async def call_on_loop(*args: Any, **kwargs: Any) -> Any:
-        run = task_run_on_loop(frame_here(), partial(_inputs, definition, args, kwargs))
+        run = task_run(frame_here(), partial(_inputs, definition, args, kwargs), on_loop=True)
         if run is None:
             return await function(*args, **kwargs)
-        async with run as watched:
-            watched.value = await function(*args, **kwargs)
-            return watched.value
+        return await _watched(run, partial(function, *args, **kwargs), awaits=True)
 
     told = call_on_loop if definition.is_async else call
     return definition.with_options(function=told, stands_for=definition.author_function)
+
+
+async def _watched(
+    run: AbstractAsyncContextManager[NodeRun], call: Callable[[], Any], *, awaits: bool
+) -> Any:
+    async with run as watched:
+        watched.value = await call() if awaits else call()
+        return watched.value
 
 
 def _inputs(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

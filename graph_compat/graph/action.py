@@ -17,12 +17,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from flowfn.python.cached_property import cached_property
 from flowfn.workflow import Workflow
+from graph_compat.blocking import blocking
 from graph_compat.injection import body_of, caller, is_coroutine_function
 from graph_compat.langchain import is_loaded, is_of_langchain
 from graph_compat.langchain.invoking import (
     aadded_up,
     added_up,
-    ainvoked,
     awaits_itself,
     config_here,
     invoked,
@@ -176,13 +176,13 @@ async def _aask(source: Any, state: Any) -> Any:
 def _invoke(source: Any, state: Any) -> Any:
     if isinstance(source, Workflow):
         return source.invoke(state)
-    return invoked(source, state)
+    return blocking(invoked(source, state, on_loop=False))
 
 
 async def _ainvoke(source: Any, state: Any) -> Any:
     if isinstance(source, Workflow):
         return await source.ainvoke(state)
-    return await ainvoked(source, state)
+    return await invoked(source, state, on_loop=True)
 
 
 def _each(parts: dict[str, Action], state: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,13 +23,14 @@ from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Program, Steps, View, peek
 from flowfn.python.event_loop import running_loop
 from flowfn.values import MISSING, Checkpoint, Write
+from graph_compat.blocking import blocking
 from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
-from graph_compat.graph.action import Action, awaited
+from graph_compat.graph.action import Action, awaited, called
 from graph_compat.graph.bound import bound
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer, with_ids
-from graph_compat.langchain.runs import NodeRun, has_awaited_listeners, node_run, node_run_on_loop
+from graph_compat.langchain.runs import NodeRun, has_awaited_listeners, node_run
 from graph_compat.pushing import pushes
 from graph_compat.typing import ContextT, NodeInputT
 
@@ -105,14 +106,40 @@ class Step:
     def run(self, state: Any) -> list[Write]:
         """The node's writes, for a blocking run."""
         pushed = pushes(self.schema)
-        run = node_run(self.action.name, state, self.trace_policy)
-        if run is None:
-            value = self._value(state, None)
+        run = node_run(self.action.name, state, self.trace_policy, on_loop=False)
+        if run is not None:
+            return blocking(self._watched(run, state, pushed, on_loop=False))
+        value = self._value(state, None)
+        writes = self._writes(pushed, value)
+        for branch in self.branches:
+            writes += branch.writes(called(branch.action, self._seen_by(branch, value, writes)))
+        return writes
+
+    async def run_on_loop(self, state: Any) -> list[Write]:
+        """`run` for asyncio."""
+        pushed = pushes(self.schema)
+        run = node_run(self.action.name, state, self.trace_policy, on_loop=True)
+        if run is not None:
+            return await self._watched(run, state, pushed, on_loop=True)
+        value = await self._value_on_loop(state, None)
+        writes = self._writes(pushed, value)
+        for branch in self.branches:
+            writes += branch.writes(await awaited(branch.action, self._seen_by(branch, value, writes)))
+        return writes
+
+    async def _watched(
+        self, run: AbstractAsyncContextManager[NodeRun], state: Any, pushed: list[Write], *, on_loop: bool
+    ) -> list[Write]:
+        """The writes of a run that somebody is told of."""
+        form = awaited if on_loop else _called
+        async with run as watched:
+            value = await self._value_on_loop(state, watched) if on_loop else self._value(state, watched)
+            watched.value = value
             writes = self._writes(pushed, value)
-            return self._led(value, writes, None) if self.branches else writes
-        with run as watched:
-            watched.value = value = self._value(state, watched)
-            return self._led(value, self._writes(pushed, value), watched)
+            for place, branch in enumerate(self.branches, len(self.edges)):
+                path, seen = branch.action, self._seen_by(branch, value, writes)
+                writes += branch.writes(await watched.asked(path.told, partial(form, path), seen, place))
+            return writes
 
     def _value(self, state: Any, watched: NodeRun | None) -> Any:
         """What the action comes to."""
@@ -127,28 +154,6 @@ class Step:
                 raise
             raise NodeCancelledError(self.action.name) from error
 
-    def _led(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
-        """The writes, with those of where the branches lead."""
-        for place, branch in enumerate(self.branches, len(self.edges)):
-            path, seen = branch.action, self._seen_by(branch, value, writes)
-            ask = path.blocking
-            assert ask is not None
-            found = ask(seen) if watched is None else watched.asked(path.told, ask, seen, place)
-            writes += branch.writes(found)
-        return writes
-
-    async def run_on_loop(self, state: Any) -> list[Write]:
-        """`run` for asyncio."""
-        pushed = pushes(self.schema)
-        run = node_run_on_loop(self.action.name, state, self.trace_policy)
-        if run is None:
-            value = await self._value_on_loop(state, None)
-            writes = self._writes(pushed, value)
-            return await self._led_on_loop(value, writes, None) if self.branches else writes
-        async with run as watched:
-            watched.value = value = await self._value_on_loop(state, watched)
-            return await self._led_on_loop(value, self._writes(pushed, value), watched)
-
     async def _value_on_loop(self, state: Any, watched: NodeRun | None) -> Any:
         """`_value` for asyncio."""
         import asyncio
@@ -162,16 +167,6 @@ class Step:
             if task is not None and task.cancelling():
                 raise
             raise NodeCancelledError(self.action.name) from error
-
-    async def _led_on_loop(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
-        """`_led` for asyncio."""
-        for place, branch in enumerate(self.branches, len(self.edges)):
-            path, seen = branch.action, self._seen_by(branch, value, writes)
-            ask = partial(awaited, path)
-            asked = ask(seen) if watched is None else watched.asked_on_loop(path.told, ask, seen, place)
-            found = await asked
-            writes += branch.writes(found)
-        return writes
 
     def _writes(self, pushed: list[Write], value: Any) -> list[Write]:
         """What the node's code pushed, what its value writes, and where its plain edges lead."""
@@ -213,6 +208,10 @@ class Step:
         if schema.make is not None:
             return schema.make(values)
         return {**value, **values} if branch.input_schema is None and isinstance(value, dict) else values
+
+
+async def _called(action: Action, state: Any) -> Any:
+    return called(action, state)
 
 
 def _asyncio_cancellation() -> type[BaseException] | None:

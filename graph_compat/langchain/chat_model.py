@@ -28,26 +28,16 @@ _FOR_TRACES = ("ls_structured_output_format", "structured_output_format")
 """Options that only callbacks are told of."""
 
 
-def answer(model: Any, messages: Any, config: Any) -> Any:
+async def answer(model: Any, messages: Any, config: Any, *, on_loop: bool) -> Any:
     """What a model answers; `config` is that of the node that asks."""
-    if (chat := _unheard(model, messages, config, _ASKED)) is None:
-        return model.invoke(messages, _handed(config))
-    _signed(chat._generate)
-    manager = _managers()[0](chat, config)
+    if (chat := _unheard(model, messages, config, _AWAITED if on_loop else _ASKED)) is None:
+        handed = None if config is None else {**config}
+        return await model.ainvoke(messages, handed) if on_loop else model.invoke(messages, handed)
+    _signed(chat._agenerate if on_loop else chat._generate)
+    generate: Any = chat._agenerate_with_cache if on_loop else chat._generate_with_cache
     options = {} if chat is model else _options(model)
-    result = chat._generate_with_cache(list(messages), run_manager=manager, **options)
-    return result.generations[0].message
-
-
-async def aanswer(model: Any, messages: Any, config: Any) -> Any:
-    """`answer` for asyncio."""
-    if (chat := _unheard(model, messages, config, _AWAITED)) is None:
-        return await model.ainvoke(messages, _handed(config))
-    _signed(chat._agenerate)
-    manager = _managers()[1](chat, config)
-    options = {} if chat is model else _options(model)
-    result = await chat._agenerate_with_cache(list(messages), run_manager=manager, **options)
-    return result.generations[0].message
+    result = generate(list(messages), run_manager=_managers()[on_loop](chat, config), **options)
+    return (await result if on_loop else result).generations[0].message
 
 
 def _signed(method: Any) -> None:
@@ -57,11 +47,6 @@ def _signed(method: Any) -> None:
     if type(function) is FunctionType and "__signature__" not in function.__dict__:
         with suppress(Exception):
             function.__signature__ = signature(function)  # type: ignore[attr-defined]
-
-
-def _handed(config: Any) -> Any:
-    """The configuration for a model: a dict like any other."""
-    return None if config is None else {**config}
 
 
 def _unheard(model: Any, messages: Any, config: Any, methods: tuple[str, ...]) -> BaseChatModel | None:
@@ -145,7 +130,8 @@ def _late(kind: Any) -> Callable[..., Any]:
             if "_asked" not in self.__dict__:
                 return self.__getattribute__(name)  # which isn't there, and says so
             model, config = self.__dict__.pop("_asked")
-            full = ensure_config(_handed(config))
+            handed: Any = {**config}  # a dict like any other
+            full = ensure_config(handed)
             above = CallbackManager.configure(
                 inheritable_callbacks=full["callbacks"],
                 inheritable_tags=full["tags"],

@@ -29,38 +29,21 @@ def looks_late(node: type[N]) -> type[N]:
     return node
 
 
-def invoked(runnable: Any, state: Any) -> Any:
+async def invoked(runnable: Any, state: Any, *, on_loop: bool) -> Any:
     """What a runnable makes of a node's input; in pieces, where somebody wants to see them."""
     if type(runnable) in _LATE and (unheard := _unheard()) is not None:
-        return runnable.invoke(state, unheard)
+        return await runnable.ainvoke(state, unheard) if on_loop else runnable.invoke(state, unheard)
     config = config_here()
     steps = _steps(runnable, config)
     if not _in_pieces(runnable, config):
         for step, its_config in steps:
-            state = step.invoke(state, its_config)
+            state = await step.ainvoke(state, its_config) if on_loop else step.invoke(state, its_config)
         return state
     (first, its_config), *rest = steps
-    pieces = first.stream(state, its_config)
+    pieces = first.astream(state, its_config) if on_loop else first.stream(state, its_config)
     for step, its_config in rest:
-        pieces = step.transform(pieces, its_config)
-    return added_up(pieces)
-
-
-async def ainvoked(runnable: Any, state: Any) -> Any:
-    """`invoked` for asyncio."""
-    if type(runnable) in _LATE and (unheard := _unheard()) is not None:
-        return await runnable.ainvoke(state, unheard)
-    config = config_here()
-    steps = _steps(runnable, config)
-    if not _in_pieces(runnable, config):
-        for step, its_config in steps:
-            state = await step.ainvoke(state, its_config)
-        return state
-    (first, its_config), *rest = steps
-    pieces = first.astream(state, its_config)
-    for step, its_config in rest:
-        pieces = step.atransform(pieces, its_config)
-    return await aadded_up(pieces)
+        pieces = step.atransform(pieces, its_config) if on_loop else step.transform(pieces, its_config)
+    return await aadded_up(pieces) if on_loop else added_up(pieces)
 
 
 def added_up(pieces: Iterable[Any]) -> Any:

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +38,10 @@ if TYPE_CHECKING:
     from graph_compat.types import TracePolicy
 
 
+Path = Callable[[Any], Awaitable[Any]]
+"""What is asked where a branch leads."""
+
+
 class Result:
     """What a run came to; set by its body."""
 
@@ -67,8 +66,8 @@ async def graph_run(
             config = replace(config, rest={k: v for k, v in config.rest.items() if k != "callbacks"})
         yield config, result
         return
-    run = manager.on_chain_start(None, input, run_id=config.run_id, name=config.rest.get("run_name") or name)
-    run = await run if on_loop else run
+    named = config.rest.get("run_name") or name
+    run = await _settled(manager.on_chain_start(None, input, run_id=config.run_id, name=named))
     rest = {key: value for key, value in config.rest.items() if key != "run_name"}
     try:
         with with_run_id(run.run_id):
@@ -109,9 +108,9 @@ def _has_listeners(config: RunConfig) -> bool:
     return are_wanted(config) or (bool(config.rest.get("callbacks")) and is_installed())
 
 
-async def _settled(told: Any) -> None:
-    if inspect.isawaitable(told):
-        await told
+async def _settled(told: Any) -> Any:
+    """What a manager of callbacks said, which that of an event loop has to be awaited for."""
+    return await told if inspect.isawaitable(told) else told
 
 
 # -- what runs in a graph -------------------------------------------------------------------------
@@ -156,17 +155,15 @@ class Chain:
 class NodeRun:
     """A node's run that somebody may be told of; enter it, for the body to leave in `value` what the node's code
     returned, or in `signal` what unwound it although the node goes on: a command from the graph in it.
+
+    This one is told of where LangChain isn't installed: a `messages` stream may show what the node returns.
     """
 
-    value: Any = None
-    signal: BaseException | None = None
-
-    def __enter__(self) -> NodeRun:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
-        if kind is None and self.signal is None:
-            self.show()
+    def __init__(self, frame: Frame, given: Any) -> None:
+        self._frame = frame
+        self._given = given
+        self.value: Any = None
+        self.signal: BaseException | None = None
 
     async def __aenter__(self) -> NodeRun:
         return self
@@ -177,68 +174,39 @@ class NodeRun:
 
     def show(self) -> None:
         """Show the messages that the node returned to a `messages` stream."""
+        shown = shown_by(self._frame)
+        if shown is not None:
+            shown.show_new(self._frame, self._given, self.value, self._metadata())
 
-    def asked(self, name: str | None, path: Callable[[Any], Any], state: Any, place: int) -> Any:
+    def _metadata(self) -> Any:
+        return config_of(self._frame)["metadata"]
+
+    async def asked(self, name: str | None, path: Path, state: Any, place: int) -> Any:
         """What one of its branches says; `place` is the number of edges and branches before it.
 
         `name` is None for a runnable, which tells of its runs itself, or doesn't.
         """
-        return path(state)
-
-    async def asked_on_loop(
-        self, name: str | None, path: Callable[[Any], Any], state: Any, place: int
-    ) -> Any:
-        """`asked` for asyncio."""
         return await path(state)
-
-
-class Shown(NodeRun):
-    """A node's run where LangChain isn't installed: a `messages` stream may show what it returns."""
-
-    def __init__(self, frame: Frame, given: Any) -> None:
-        self._frame = frame
-        self._given = given
-
-    def show(self) -> None:
-        shown = shown_by(self._frame)
-        if shown is not None:
-            shown.show_new(self._frame, self._given, self.value, config_of(self._frame)["metadata"])
 
 
 class Watched(NodeRun):
     """A node's run that callbacks are told of, or a `messages` stream."""
 
     def __init__(self, frame: Frame, given: Any, chain: Chain) -> None:
-        self._frame = frame
-        self._given = given
+        super().__init__(frame, given)
         self._chain = chain
 
-    def asked(self, name: str | None, path: Callable[[Any], Any], state: Any, place: int) -> Any:
+    async def asked(self, name: str | None, path: Path, state: Any, place: int) -> Any:
+        run, tag = self._chain.run, self._tag(place)
         if name is None:
-            with self._runnable(place):
-                return path(state)
-        manager = self._branch(place)
-        if manager is None:
-            return path(state)
-        with Chain(self._chain.config, manager.on_chain_start(None, state, name=name)) as chain:
-            try:
-                value = path(state)
-            except BaseException as error:
-                chain.failed(error)
-                raise
-            chain.ended(value)
-            return value
-
-    async def asked_on_loop(
-        self, name: str | None, path: Callable[[Any], Any], state: Any, place: int
-    ) -> Any:
-        if name is None:
-            with self._runnable(place):
+            with Chain(self._chain.config, run, tag):
                 return await path(state)
-        manager = self._branch(place)
-        if manager is None:
+        if run is None:
             return await path(state)
-        with Chain(self._chain.config, await manager.on_chain_start(None, state, name=name)) as chain:
+        manager = run.get_child(tag)
+        manager.add_tags([*manager.inheritable_tags])
+        begun = await _settled(manager.on_chain_start(None, state, name=name))
+        with Chain(self._chain.config, begun) as chain:
             try:
                 value = await path(state)
             except BaseException as error:
@@ -247,28 +215,14 @@ class Watched(NodeRun):
             await _settled(chain.ended(value))
             return value
 
-    def _branch(self, place: int) -> Any:
-        if self._chain.run is None:
-            return None
-        manager = self._chain.run.get_child(self._tag(place))
-        manager.add_tags([*manager.inheritable_tags])
-        return manager
-
-    def _runnable(self, place: int) -> Chain:
-        """What a branch that is a runnable finds around it."""
-        return Chain(self._chain.config, self._chain.run, self._tag(place))
-
     def _tag(self, place: int) -> str:
         """That of a branch: one of the steps after the author's code, which the input's has none of, and the writes."""
         before = 2 if self._frame.call.definition.name == START else 3
         return f"seq:step:{before + place}"
 
-    def show(self) -> None:
-        shown = shown_by(self._frame)
-        if shown is not None:
-            run = self._chain.run
-            metadata = self._chain.config["metadata"] if run is None else run.metadata
-            shown.show_new(self._frame, self._given, self.value, metadata)
+    def _metadata(self) -> Any:
+        run = self._chain.run
+        return self._chain.config["metadata"] if run is None else run.metadata
 
     @property
     def run_id(self) -> Any:
@@ -293,41 +247,24 @@ def streaming(handlers: Iterable[Any]) -> list[Any]:
     ]
 
 
-def node_run(name: str, given: Any, policy: TracePolicy | None) -> AbstractContextManager[NodeRun] | None:
-    """A node's run, for a blocking graph; None where nobody is told of it, as almost always.
-
-    `policy` says what tracers are told.
-    """
-    frame = current_frame.get()
-    if frame is None:
-        return None
-    if not is_loaded():
-        return None if is_installed() else Shown(frame, given)
-    return _chain_run(frame, name, given, policy) if _is_told(frame) else None
-
-
-def node_run_on_loop(
-    name: str, given: Any, policy: TracePolicy | None
+def node_run(
+    name: str, given: Any, policy: TracePolicy | None, *, on_loop: bool
 ) -> AbstractAsyncContextManager[NodeRun] | None:
-    """`node_run` for asyncio."""
+    """A node's run; None where nobody is told of it, as almost always. `policy` says what tracers are told."""
     frame = current_frame.get()
     if frame is None:
         return None
     if not is_loaded():
-        return None if is_installed() else Shown(frame, given)
-    return _chain_run_on_loop(frame, name, given, policy) if _is_told(frame) else None
+        return None if is_installed() else NodeRun(frame, given)
+    return _chain_run(frame, name, given, policy, on_loop) if _is_told(frame) else None
 
 
-def task_run(frame: Frame, given: Callable[[], Any]) -> AbstractContextManager[NodeRun] | None:
+def task_run(
+    frame: Frame, given: Callable[[], Any], *, on_loop: bool
+) -> AbstractAsyncContextManager[NodeRun] | None:
     """`node_run` of a task that is called in a node; `given` says what it was called with."""
     told = is_loaded() and _is_told(frame)
-    return _chain_run(frame, frame.call.definition.name, given()) if told else None
-
-
-def task_run_on_loop(frame: Frame, given: Callable[[], Any]) -> AbstractAsyncContextManager[NodeRun] | None:
-    """`task_run` for asyncio."""
-    told = is_loaded() and _is_told(frame)
-    return _chain_run_on_loop(frame, frame.call.definition.name, given()) if told else None
+    return _chain_run(frame, frame.call.definition.name, given(), None, on_loop) if told else None
 
 
 def _is_told(frame: Frame) -> bool:
@@ -356,35 +293,13 @@ def has_awaited_listeners(config: RunConfig, recorded: bool = True) -> bool:
     return any(isinstance(handler, AsyncCallbackHandler) for handler in getattr(callbacks, "handlers", ()))
 
 
-@contextmanager
-def _chain_run(frame: Frame, name: str, given: Any, policy: TracePolicy | None = None) -> Iterator[NodeRun]:
-    """The run of a node, or of a task in one, as a chain of LangChain's."""
-    config, run = _begun(frame, name, given, policy, on_loop=False)
-    with Chain(config, run, "seq:step:1") as chain:
-        watched = Watched(frame, given, chain)
-        try:
-            yield watched
-            if watched.signal is not None:
-                chain.failed(watched.signal)
-                return
-            for handler in watched.streamers():
-                for _ in handler.tap_output_iter(watched.run_id, iter((watched.value,))):
-                    pass
-        except BaseException as error:
-            chain.failed(error)
-            raise
-        watched.show()
-        chain.ended(watched.value)
-
-
 @asynccontextmanager
-async def _chain_run_on_loop(
-    frame: Frame, name: str, given: Any, policy: TracePolicy | None = None
+async def _chain_run(
+    frame: Frame, name: str, given: Any, policy: TracePolicy | None, on_loop: bool
 ) -> AsyncIterator[NodeRun]:
-    """`_chain_run` for asyncio."""
-    config, begun = _begun(frame, name, given, policy, on_loop=True)
-    run = None if begun is None else await begun
-    with Chain(config, run, "seq:step:1") as chain:
+    """The run of a node, or of a task in one, as a chain of LangChain's."""
+    config, begun = _begun(frame, name, given, policy, on_loop=on_loop)
+    with Chain(config, await _settled(begun), "seq:step:1") as chain:
         watched = Watched(frame, given, chain)
         try:
             yield watched
@@ -394,14 +309,19 @@ async def _chain_run_on_loop(
         except BaseException as error:
             await _settled(chain.failed(error))
             raise
-        await _whatever_comes(_told_of_the_end(watched, chain))
+        telling = _told_of_the_end(watched, chain, on_loop)
+        await (_whatever_comes(telling) if on_loop else telling)
 
 
-async def _told_of_the_end(watched: Watched, chain: Chain) -> None:
+async def _told_of_the_end(watched: Watched, chain: Chain, on_loop: bool) -> None:
     try:
         for handler in watched.streamers():
-            async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
-                pass
+            if on_loop:
+                async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
+                    pass
+            else:
+                for _ in handler.tap_output_iter(watched.run_id, iter((watched.value,))):
+                    pass
     except BaseException as error:
         await _settled(chain.failed(error))
         raise

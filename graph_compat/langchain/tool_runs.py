@@ -6,8 +6,8 @@ LangChain before 1.8 tells of such alone.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
 from uuid import uuid4
@@ -15,27 +15,17 @@ from uuid import uuid4
 from graph_compat.errors import GraphBubbleUp, told_to_callbacks
 
 
-@contextmanager
-def tool_run(tool: Any, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+@asynccontextmanager
+async def tool_run(tool: Any, config: Mapping[str, Any], *, on_loop: bool) -> AsyncIterator[dict[str, Any]]:
     """The configuration for one call of a tool."""
     given = {**config, "run_id": uuid4()}
     try:
         yield given
     except GraphBubbleUp as signal:
-        if (run := _run_of(tool, given, on_loop=False)) is not None:
-            run.on_tool_error(told_to_callbacks(signal))
-        raise
-
-
-@asynccontextmanager
-async def tool_run_on_loop(tool: Any, config: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-    """`tool_run` for asyncio."""
-    given = {**config, "run_id": uuid4()}
-    try:
-        yield given
-    except GraphBubbleUp as signal:
-        if (run := _run_of(tool, given, on_loop=True)) is not None:
-            await run.on_tool_error(told_to_callbacks(signal))
+        if (run := _run_of(tool, given, on_loop=on_loop)) is not None:
+            told = run.on_tool_error(told_to_callbacks(signal))
+            if on_loop:
+                await told
         raise
 
 

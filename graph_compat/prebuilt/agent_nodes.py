@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn.context import current_frame
+from graph_compat.blocking import blocking
 from graph_compat.errors import ErrorCode, create_error_message
 from graph_compat.graph.action import Action, awaited
 from graph_compat.injection import is_coroutine_function
-from graph_compat.langchain.chat_model import aanswer, answer
+from graph_compat.langchain.chat_model import answer
 from graph_compat.langchain.invoking import looks_late
 from graph_compat.prebuilt.chat import calls_of, ids_of_calls, named, role_of, said, system
 from graph_compat.prebuilt.chat_models import FunctionModel, chooses_model, ready, structured
@@ -50,32 +51,22 @@ class Choice:
         """Whether a function chooses."""
         return chooses_model(self.given)
 
-    def model(self, state: Any) -> Any:
+    async def model(self, state: Any, *, on_loop: bool) -> Any:
         """The model for a state.
 
         Raises:
-            RuntimeError: an async function chooses.
+            RuntimeError: an async function chooses, and nothing can be awaited.
         """
         if not self.is_dynamic:
             return self.given
-        if is_coroutine_function(self.given):
+        awaits = is_coroutine_function(self.given)
+        if awaits and not on_loop:
             raise RuntimeError(
                 "Async model callable provided but agent invoked synchronously. Use agent.ainvoke() or agent.astream(),"
                 " or provide a sync model callable."
             )
-        return _chosen(self.given(state, _runtime()))
-
-    async def amodel(self, state: Any) -> Any:
-        """`model` for asyncio."""
-        if not self.is_dynamic:
-            return self.given
         chosen = self.given(state, _runtime())
-        return _chosen(await chosen if is_coroutine_function(self.given) else chosen)
-
-
-def _chosen(model: Any) -> Any:
-    """A chosen model, which comes with its tools bound."""
-    return ready(model, ())
+        return ready(await chosen if awaits else chosen, ())  # it comes with its tools bound
 
 
 def _runtime() -> Any:
@@ -84,16 +75,11 @@ def _runtime() -> Any:
     return frame.runtime
 
 
-def _answer(model: Any, messages: Any, config: Any) -> Any:
+async def _answer(model: Any, messages: Any, config: Any, *, on_loop: bool) -> Any:
     """What a model answers; a function looks at no configuration."""
-    return model.invoke(messages) if isinstance(model, FunctionModel) else answer(model, messages, config)
-
-
-async def _aanswer(model: Any, messages: Any, config: Any) -> Any:
-    """`_answer` for asyncio."""
     if isinstance(model, FunctionModel):
-        return await model.ainvoke(messages)
-    return await aanswer(model, messages, config)
+        return await model.ainvoke(messages) if on_loop else model.invoke(messages)
+    return await answer(model, messages, config, on_loop=on_loop)
 
 
 @looks_late
@@ -112,15 +98,16 @@ class CallModel:
 
     def invoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """The update of the state: the model's message."""
-        model = self.choice.model(state)
-        told = blocking_form(self.prompt)(self._told(state))
-        return self._update(state, _answer(model, told, config))
+        return blocking(self._asked(state, config, on_loop=False))
 
     async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """`invoke` for asyncio."""
-        model = await self.choice.amodel(state)
-        told = await awaited(self.prompt, self._told(state))
-        return self._update(state, await _aanswer(model, told, config))
+        return await self._asked(state, config, on_loop=True)
+
+    async def _asked(self, state: Any, config: Any, *, on_loop: bool) -> dict[str, Any]:
+        model, seen = await self.choice.model(state, on_loop=on_loop), self._told(state)
+        told = await awaited(self.prompt, seen) if on_loop else blocking_form(self.prompt)(seen)
+        return self._update(state, await _answer(model, told, config, on_loop=on_loop))
 
     def _told(self, state: Any) -> Any:
         """The state as the prompt sees it: with the messages that the model is told."""
@@ -181,13 +168,15 @@ class Structure:
 
     def invoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """The update of the state: the answer."""
-        model = structured(self.choice.model(state), self.schema)
-        return {"structured_response": _answer(model, self._told(state), config)}
+        return blocking(self._asked(state, config, on_loop=False))
 
     async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """`invoke` for asyncio."""
-        model = structured(await self.choice.amodel(state), self.schema)
-        return {"structured_response": await _aanswer(model, self._told(state), config)}
+        return await self._asked(state, config, on_loop=True)
+
+    async def _asked(self, state: Any, config: Any, *, on_loop: bool) -> dict[str, Any]:
+        model = structured(await self.choice.model(state, on_loop=on_loop), self.schema)
+        return {"structured_response": await _answer(model, self._told(state), config, on_loop=on_loop)}
 
     def _told(self, state: Any) -> list[Any]:
         messages = value_of(state, "messages")

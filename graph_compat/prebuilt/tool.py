@@ -19,7 +19,7 @@ from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
 from graph_compat.langchain.node_config import NodeConfig
 from graph_compat.langchain.tool_calls import somebody_listens, told_of_call
-from graph_compat.langchain.tool_runs import tool_run, tool_run_on_loop
+from graph_compat.langchain.tool_runs import tool_run
 from graph_compat.prebuilt.chat import ToolCall, uses_langchain
 from graph_compat.prebuilt.injected import Injection, injections_of, injections_of_schema
 
@@ -188,7 +188,9 @@ class Prepared:
     had: Mapping[str, Any] | None = None
     methods: tuple[Any, ...] = ()
 
-    def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
+    async def run(
+        self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any, *, on_loop: bool
+    ) -> Any:
         """What the tool returns: `arguments` are the model's, `filled` the graph's.
 
         Raises:
@@ -196,26 +198,18 @@ class Prepared:
         """
         _check_object(call, arguments)
         direct = self._direct(config)
-        if direct is not None and (direct is self.tool or not direct.is_async):  # LangChain refuses its own
-            if not somebody_listens():
-                return direct.invoke(arguments, filled)
-            with told_of_call(call, arguments) as result:
-                result["output"] = direct.invoke(arguments, filled)
-            return result["output"]
-        with tool_run(self.tool, told_of(config)) as told:
-            return self.tool.invoke(_request_of(call, arguments, filled), told)
-
-    async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
-        """`run` for asyncio."""
-        _check_object(call, arguments)
-        if (direct := self._direct(config)) is not None:
-            if not somebody_listens():
-                return await direct.ainvoke(arguments, filled)
-            with told_of_call(call, arguments) as result:
-                result["output"] = await direct.ainvoke(arguments, filled)
-            return result["output"]
-        async with tool_run_on_loop(self.tool, told_of(config)) as told:
-            return await self.tool.ainvoke(_request_of(call, arguments, filled), told)
+        if direct is None or not (on_loop or direct is self.tool or not direct.is_async):
+            request = _request_of(
+                call, arguments, filled
+            )  # LangChain refuses its own that have to be awaited
+            async with tool_run(self.tool, told_of(config), on_loop=on_loop) as told:
+                return await self.tool.ainvoke(request, told) if on_loop else self.tool.invoke(request, told)
+        if not somebody_listens():
+            return await direct.ainvoke(arguments, filled) if on_loop else direct.invoke(arguments, filled)
+        with told_of_call(call, arguments) as result:
+            output = await direct.ainvoke(arguments, filled) if on_loop else direct.invoke(arguments, filled)
+            result["output"] = output
+        return output
 
     @property
     def only_blocks(self) -> bool:

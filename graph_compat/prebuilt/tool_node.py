@@ -7,15 +7,16 @@ crash nor a question of another call runs it again, several may ask at once, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
-from flowfn.hosts.on_thread import off_loop
+from flowfn.hosts.on_thread import off_loop, on_thread
 from flowfn.python.lazy import lazily
+from graph_compat.blocking import blocking
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.langchain.invoking import config_here, looks_late
 from graph_compat.langchain.runnable import AsRunnable
@@ -264,26 +265,23 @@ class ToolNode(AsRunnable):
     # -- one call ---------------------------------------------------------------------------------
 
     def _answer(self, call: ToolCall, given: _Given) -> Any:
-        request = self._request(call, given)
-        execute = partial(self._execute, given)
-        if self._wrap is None:
-            return execute(request)
-        try:
-            return self._wrap(request, execute)
-        except Exception as error:
-            return self._failed(call, error, given.as_dict)
+        return blocking(self._answered(call, given, on_loop=False))
 
     async def _aanswer(self, call: ToolCall, given: _Given) -> Any:
+        return await self._answered(call, given, on_loop=True)
+
+    async def _answered(self, call: ToolCall, given: _Given, *, on_loop: bool) -> Any:
         request = self._request(call, given)
-        execute = partial(self._aexecute, given)
-        if self._awrap is None and self._wrap is None:
+        execute = partial(self._execute, given, on_loop)
+        awrap = self._awrap if on_loop else None
+        if self._wrap is None and awrap is None:
             return await execute(request)
         try:
-            if self._awrap is not None:
-                return await self._awrap(request, execute)
+            if awrap is not None:
+                return await awrap(request, execute)
             assert self._wrap is not None
-            from flowfn.hosts.on_thread import on_thread
-
+            if not on_loop:
+                return self._wrap(request, lambda asked: blocking(execute(asked)))
             return await on_thread(self._wrap, request, _blocking(execute))
         except Exception as error:
             return self._failed(call, error, given.as_dict)
@@ -309,24 +307,13 @@ class ToolNode(AsRunnable):
             server_info=getattr(runtime, "server_info", None),
         )
 
-    def _execute(self, given: _Given, request: ToolCallRequest) -> Any:
+    async def _execute(self, given: _Given, on_loop: bool, request: ToolCallRequest) -> Any:
         call, tool = request.tool_call, self._ready(request)
         if tool is None:
             return self._unknown(call, given.as_dict)
         arguments, filled = self._arguments(tool, request, given)
         try:
-            result = tool.run(call, arguments, filled, given.config)
-            return self._normalised(result, call, given)
-        except Exception as error:
-            return self._failed(call, explained(error, call, filled), given.as_dict)
-
-    async def _aexecute(self, given: _Given, request: ToolCallRequest) -> Any:
-        call, tool = request.tool_call, self._ready(request)
-        if tool is None:
-            return self._unknown(call, given.as_dict)
-        arguments, filled = self._arguments(tool, request, given)
-        try:
-            result = await tool.arun(call, arguments, filled, given.config)
+            result = await tool.run(call, arguments, filled, given.config, on_loop=on_loop)
             return self._normalised(result, call, given)
         except Exception as error:
             return self._failed(call, explained(error, call, filled), given.as_dict)
@@ -405,17 +392,12 @@ def _told(told: _Told) -> Any:
     return result
 
 
-def _blocking(execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Callable[[ToolCallRequest], Any]:
+def _blocking(
+    execute: Callable[[ToolCallRequest], Coroutine[Any, Any, Any]],
+) -> Callable[[ToolCallRequest], Any]:
     """What runs a tool on the event loop, for a wrapper that blocks a thread beside it."""
     loop = asyncio.get_running_loop()
-
-    def run(request: ToolCallRequest) -> Any:
-        async def awaited() -> Any:
-            return await execute(request)
-
-        return asyncio.run_coroutine_threadsafe(awaited(), loop).result()
-
-    return run
+    return lambda request: asyncio.run_coroutine_threadsafe(execute(request), loop).result()
 
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:

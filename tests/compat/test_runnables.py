@@ -342,3 +342,21 @@ def wf(n):
 
 wf.invoke(1, {"callbacks": [Listens()]})
 """
+
+
+@pytest.mark.parametrize("listens", [False, True])
+@pytest.mark.parametrize("place", ["node", "router", "tool"])
+def test_a_stop_iteration_is_told_by_the_name_of_the_node(place: str, listens: bool) -> None:
+    """Whoever listens: Python takes it for the end of what runs the node, and would say no more than that."""
+    prebuilt, graph = (importlib.import_module(f"{GRAPH_COMPAT}.{name}") for name in ("prebuilt", "graph"))
+
+    def ends(state: Any) -> Any:
+        """Has no more."""
+        raise StopIteration
+
+    called = AIMessage("", tool_calls=[{"name": "ends", "args": {"state": 1}, "id": "1"}])
+    builder = graph.StateGraph(graph.MessagesState)
+    builder.add_node("one", {"node": ends, "tool": prebuilt.ToolNode([ends])}.get(place, lambda state: None))
+    builder.add_edge(graph.START, "one").add_conditional_edges("one", ends if place == "router" else str)
+    with pytest.raises(RuntimeError, match=r"'one' raised StopIteration\(\)"):
+        builder.compile().invoke({"messages": [called]}, {"callbacks": [Log()] if listens else []})
