@@ -44,24 +44,20 @@ class BranchSpec:
             InvalidUpdateError: it sends something to the end.
             KeyError: `ends` doesn't have it.
         """
-        several = isinstance(result, list | tuple)
-        destinations = [self._destination(item) for item in (result if several else (result,))]
-        if any(target is None or target == START for target in destinations):
-            raise ValueError(
-                f"Branch did not return a valid destination. {self.action.name!r} returned {result!r}"
-            )
-        return [
-            Write(SENDS, target) if isinstance(target, Send) else Write(edge(target), None)
-            for target in destinations
-            if target != END
-        ]
-
-    def _destination(self, item: Any) -> Any:
-        if not isinstance(item, Send):
-            return item if self.ends is None else self.ends[item]
-        if item.node == END:
-            raise InvalidUpdateError("Cannot send a packet to the END node")
-        return item
+        writes: list[Write] = []
+        for item in result if isinstance(result, list | tuple) else (result,):
+            target = item if self.ends is None or isinstance(item, Send) else self.ends[item]
+            if isinstance(target, Send):
+                if target.node == END:
+                    raise InvalidUpdateError("Cannot send a packet to the END node")
+                writes.append(Write(SENDS, target))
+            elif target is None or target == START:
+                raise ValueError(
+                    f"Branch did not return a valid destination. {self.action.name!r} returned {result!r}"
+                )
+            elif target != END:
+                writes.append(Write(edge(target), None))
+        return writes
 
 
 def ends_of(
