@@ -26,7 +26,6 @@ from graph_compat.langchain.invoking import (
     awaits_itself,
     config_here,
     invoked,
-    parallel,
     steps_of,
 )
 from graph_compat.runtime import Runtime
@@ -109,7 +108,9 @@ def action_of(source: Any, name: str) -> Action:
     if is_runnable(source):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
     if isinstance(source, dict) and is_loaded():
-        return action_of(parallel(source), name)
+        from langchain_core.runnables import RunnableParallel
+
+        return action_of(RunnableParallel(source), name)
     if isinstance(source, dict) and source and all(map(callable, source.values())):
         parts = {key: action_of(part, key) for key, part in source.items()}
         awaits = any(part.blocking is None for part in parts.values())

@@ -19,9 +19,9 @@ from graph_compat.pregel.program import Pregel
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
-    from flowfn.drawing import Graph
     from flowfn.invocation import Ending
     from flowfn.streams import Version
+    from graph_compat.drawing import Description
     from graph_compat.graph.state import StateGraph
 
 
@@ -110,11 +110,10 @@ class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT]):
         """The JSON schema of its result."""
         return json_schema(self.builder.output_schema, self.get_name("Output"))
 
-    def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
-        """The picture of the graph; with `xray` also of the graphs in its nodes, or of so many levels of them."""
-        from graph_compat.graph.picturing import drawn
+    def _described(self) -> Description:
+        from graph_compat.graph.picturing import described
 
-        return drawn(self, xray)
+        return described(self)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """The picture, for notebooks."""

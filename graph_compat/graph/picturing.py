@@ -6,16 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from graph_compat.constants import START
-from graph_compat.drawing import Description, NodeDescription, Route, picture
+from graph_compat.drawing import Description, NodeDescription, Route
 
 if TYPE_CHECKING:
-    from flowfn.drawing import Graph
     from graph_compat.graph.compiled_state import CompiledStateGraph
-
-
-def drawn(graph: CompiledStateGraph[Any, Any, Any, Any], xray: int | bool = False) -> Graph:
-    """The picture of a graph; with `xray`, of so many levels of the graphs in its nodes."""
-    return picture(described(graph), xray, graph._drawn_in)
 
 
 def described(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Description:

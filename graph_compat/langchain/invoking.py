@@ -105,17 +105,6 @@ def awaits_itself(runnable: Any) -> bool:
     return type(runnable).ainvoke is not Runnable.ainvoke
 
 
-def parallel(parts: Mapping[str, Any]) -> Any:
-    """A runnable that runs functions and runnables side by side, each a run of its own to whoever listens.
-
-    Raises:
-        TypeError: a part is neither.
-    """
-    from langchain_core.runnables import RunnableParallel
-
-    return RunnableParallel(dict(parts))
-
-
 def _unheard() -> NodeConfig | None:
     """The configuration of a node that nobody listens to; None where somebody does."""
     frame = current_frame.get()

@@ -53,25 +53,24 @@ class FunctionModel:
             raise TypeError(
                 f"the model {self.function!r} is async: call its agent with ainvoke() or astream()"
             )
-        return _answer(self.function(as_dicts(messages), **self.options))
+        return self._answer(self.function(as_dicts(messages), **self.options))
 
     async def ainvoke(self, messages: Any, config: Any = None) -> Any:
         """`invoke` for asyncio; a blocking function runs in a thread."""
         if is_coroutine_function(self.function):
-            return _answer(await self.function(as_dicts(messages), **self.options))
+            return self._answer(await self.function(as_dicts(messages), **self.options))
         from flowfn.hosts.on_thread import on_thread
 
-        return _answer(await on_thread(self.function, as_dicts(messages), **self.options))
+        return self._answer(await on_thread(self.function, as_dicts(messages), **self.options))
 
-
-def _answer(value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        return {"role": "assistant", "content": value}
-    if is_dict(value):
-        return {"role": "assistant", **value}
-    raise TypeError(
-        f"the model returned {value!r}: return a text, or {{'role': 'assistant', 'content': …, 'tool_calls': […]}}"
-    )
+    def _answer(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"role": "assistant", "content": value}
+        if is_dict(value):
+            return {"role": "assistant", **value}
+        raise TypeError(
+            f"the model returned {value!r}: return a text, or {{'role': 'assistant', 'content': …, 'tool_calls': […]}}"
+        )
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:
@@ -195,7 +194,7 @@ def innermost(model: Any) -> Any:
     return model
 
 
-class _Structured:
+class _Structured(FunctionModel):
     """A function model that answers in a format."""
 
     def __init__(self, function: Callable[..., Any], schema: Any) -> None:
@@ -203,14 +202,8 @@ class _Structured:
         is_model = hasattr(schema, "model_json_schema")
         shape = schema.model_json_schema() if is_model else schema
         named = {"name": shape.get("title", "response"), "schema": shape}
-        self._model = FunctionModel(function, response_format={"type": "json_schema", "json_schema": named})
+        super().__init__(function, response_format={"type": "json_schema", "json_schema": named})
 
-    def invoke(self, messages: Any, config: Any = None) -> Any:
-        return self._read(self._model.invoke(messages))
-
-    async def ainvoke(self, messages: Any, config: Any = None) -> Any:
-        return self._read(await self._model.ainvoke(messages))
-
-    def _read(self, message: dict[str, Any]) -> Any:
-        value = json.loads(message["content"])
+    def _answer(self, value: Any) -> Any:
+        value = json.loads(super()._answer(value)["content"])
         return self._schema.model_validate(value) if hasattr(self._schema, "model_validate") else value

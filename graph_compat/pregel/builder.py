@@ -99,7 +99,7 @@ class NodeBuilder:
 
         Of `kwargs`, a function makes what is written of the node's value; anything else is written as it is.
         """
-        self._writes += ((name, _itself) for name in channels)
+        self._writes += ((name, itself) for name in channels)
         self._writes += ((name, make if callable(make) else _always(make)) for name, make in kwargs.items())
         return self
 
@@ -139,7 +139,8 @@ class NodeBuilder:
         )
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """A value as it is."""
     return value
 
 

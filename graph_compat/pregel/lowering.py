@@ -18,7 +18,7 @@ from graph_compat.graph.action import Action, action_of, awaited, called, name_o
 from graph_compat.graph.node import Step, definition_of, stops
 from graph_compat.graph.writes import Identifying, identifying
 from graph_compat.managed import ManagedValue
-from graph_compat.pregel.builder import PregelNode
+from graph_compat.pregel.builder import PregelNode, itself
 
 logger = logging.getLogger("graph_compat")
 
@@ -142,7 +142,7 @@ def _node(given: Description, name: str, node: PregelNode) -> Node:
         definition,  # type: ignore[arg-type]
         tuple(node.triggers),
         _reader(node.channels),
-        _itself,
+        itself,
         on_error=given.handlers.get(name),
         timeout=node.timeout,
         metadata=node.metadata,
@@ -156,10 +156,6 @@ def _reader(channels: Names) -> Callable[[Any], Any]:
         return lambda state: state.get(channels, MISSING)
     names = Selection(channels)
     return lambda state: state.pick(names)
-
-
-def _itself(writes: Any) -> Any:
-    return writes
 
 
 def chain(sources: Sequence[Any], name: str) -> Action:

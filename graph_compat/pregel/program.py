@@ -21,6 +21,7 @@ from graph_compat.warnings import LangGraphDeprecatedSinceV10, refuse_others, re
 
 if TYPE_CHECKING:
     from flowfn.drawing import Graph
+    from graph_compat import drawing
 
 
 class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
@@ -146,10 +147,15 @@ class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
         return self._type_of(self.output_channels, "ValueType")
 
     def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
-        """The picture of the program: which node writes what another one runs on; with `xray` as a graph's."""
-        from graph_compat.pregel.picturing import drawn
+        """The picture of the program; with `xray` also of the graphs in its nodes, or of so many levels of them."""
+        from graph_compat.drawing import picture
 
-        return drawn(self._description, xray, self._drawn_in)
+        return picture(self._described(), xray, self._drawn_in)
+
+    def _described(self) -> drawing.Description:
+        from graph_compat.pregel.picturing import described
+
+        return described(self._description)
 
     async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
         """`get_graph` for asyncio."""
