@@ -153,10 +153,10 @@ class Chain:
 
 
 class NodeRun:
-    """A node's run that somebody may be told of; enter it, for the body to leave in `value` what the node's code
-    returned, or in `signal` what unwound it although the node goes on: a command from the graph in it.
+    """A node's run that somebody is told of; enter it, for the body to leave in `value` what the node's code returned,
+    or in `signal` what unwound it although the node goes on: a command from the graph in it.
 
-    This one is told of where LangChain isn't installed: a `messages` stream may show what the node returns.
+    This one is of a program without LangChain, in which a `messages` stream shows what the node returns.
     """
 
     def __init__(self, frame: Frame, given: Any) -> None:
@@ -255,7 +255,7 @@ def node_run(
     if frame is None:
         return None
     if not is_loaded():
-        return None if is_installed() else NodeRun(frame, given)
+        return None if is_installed() or shown_by(frame) is None else NodeRun(frame, given)
     return _chain_run(frame, name, given, policy, on_loop) if _is_told(frame) else None
 
 
