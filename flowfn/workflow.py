@@ -6,9 +6,10 @@ coroutine, the blocking method drives it, the async one awaits it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Config, Durability, OnBusy
@@ -33,6 +34,12 @@ R = TypeVar("R")
 
 ENGINE = ("flowfn.invocation.running", "flowfn.hosts.loop", "flowfn.hosts.streams", "flowfn.streams")
 """The modules that the first call of a process loads."""
+
+UNNAMED = (
+    "graphs that nobody named share a name, so that nobody can tell which of them a run is of: name this one, by "
+    "compile(name=…) or its attribute name, or go on with a run that you know to be its own by invoke(None, config)"
+)
+"""Why of a graph nothing is recovered that has no name of its own."""
 
 
 class Workflow(Stateful, Generic[P, R]):
@@ -402,25 +409,11 @@ class Workflow(Stateful, Generic[P, R]):
         `return_exceptions` puts an error into the place of its result; else the first one is raised. The
         `max_concurrency` of the first config also says how many of them run at the same time, 32 if it is unset.
         """
-        from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
-
         configs = _per_input(inputs, config)
-        workers = (self._most_at_once(configs) or MAX_WORKERS) - 1  # the caller helps
-        threads = ThreadHost(workers=workers, eager=True)
-        futures = [
-            threads.future(lambda item=item, one=one: _inline(self.invoke, item, one, options))  # type: ignore[misc]
-            for item, one in zip(inputs, configs, strict=True)
+        calls = [
+            partial(self.invoke, item, one, **options) for item, one in zip(inputs, configs, strict=True)
         ]
-        for future in futures:
-            threads.start(future)
-        if not return_exceptions:
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                raise
-        return [error if isinstance(error := f.exception(), Exception) else f.result() for f in futures]
+        return _side_by_side(calls, self._most_at_once(configs), return_exceptions)
 
     async def abatch(
         self,
@@ -431,19 +424,11 @@ class Workflow(Stateful, Generic[P, R]):
         **options: Any,
     ) -> list[Any]:
         """`batch` for asyncio; all at the same time unless the first config has a `max_concurrency`."""
-        import asyncio
-        from contextlib import nullcontext
-
         configs = _per_input(inputs, config)
-        most = self._most_at_once(configs)
-        places: Any = nullcontext() if most is None else asyncio.Semaphore(most)
-
-        async def run(item: Any, one: Config | None) -> Any:
-            async with places:
-                return await self.ainvoke(item, one, **options)
-
-        runs = [run(item, one) for item, one in zip(inputs, configs, strict=True)]
-        return list(await asyncio.gather(*runs, return_exceptions=return_exceptions))
+        calls = [
+            partial(self.ainvoke, item, one, **options) for item, one in zip(inputs, configs, strict=True)
+        ]
+        return await _awaited_side_by_side(calls, self._most_at_once(configs), return_exceptions)
 
     # -- going on -------------------------------------------------------------------------------
 
@@ -492,34 +477,63 @@ class Workflow(Stateful, Generic[P, R]):
         """Go on with every run that a process left when it died, or whose question has expired, side by side.
 
         Returns what each came to, by the id of its thread: its result, a question it may be, or the error that it
-        raised. `ThreadBusy` is one that another process goes on with.
+        raised. `ThreadBusy` is one that another process goes on with, or has gone on with by now.
 
         Args:
             config: as for `batch`; its `max_concurrency` says how many run at the same time.
 
         Raises:
             AsyncInBlockingRun: write `await workflow.arecover()`.
+            InvalidInput: it is a graph that nobody named, whose runs can't be told from those of others.
             NoCheckpointer: the workflow keeps no past.
         """
         if self._self_awaits():
             from flowfn.engine.hosts import refused_async
 
             raise refused_async(self._self_setup.program.name)
-        threads = self._due()
-        return _by_thread(threads, self.batch(*_going_on(threads, config), **_EACH_BY_ITSELF))
+        from flowfn.invocation.running import run_blocking
+
+        def taken_up(order: Order) -> Any:
+            return self._returned(run_blocking(self._self_setup, order), None, "v1")
+
+        due = self._due(config)
+        calls = [partial(taken_up, order) for order in due.values()]
+        return dict(zip(due, _side_by_side(calls, _most(due), True), strict=True))
 
     async def arecover(self, config: Config | None = None) -> dict[str, Any]:
         """`recover` for asyncio."""
-        threads = await self._on_saver(self._due)
-        return _by_thread(threads, await self.abatch(*_going_on(threads, config), **_EACH_BY_ITSELF))
+        due = await self._on_saver(self._due, config)
+        calls = [partial(self._taken_up, order) for order in due.values()]
+        return dict(zip(due, await _awaited_side_by_side(calls, _most(due), True), strict=True))
 
-    def _due(self) -> list[Thread[P, R]]:
+    async def _taken_up(self, order: Order) -> Any:
+        from flowfn.invocation.running import run_awaiting
+
+        return self._returned(await run_awaiting(self._self_setup, order), None, "v1")
+
+    def _due(self, config: Config | None) -> dict[str, Order]:
+        """How to go on with each run that is due, by its thread."""
         from flowfn.history.due import due
         from flowfn.invocation.places import blocking_hosts
 
+        if not self._has_own_name:
+            raise InvalidInput(UNNAMED)
         saver, now = self._saver(), datetime.fromtimestamp(blocking_hosts().own.now(), UTC)
         own = filter(self._is_of, saver.unfinished(self._self_setup.name))
-        return [self.thread(row.id) for row in due(saver, own, now)]
+        return {row.id: self._recovery(row.id, now, config) for row in due(saver, own, now)}
+
+    def _recovery(self, thread: str, now: datetime, config: Config | None = None) -> Order:
+        """To go on with a thread's run if it is due still when the thread is held."""
+        from flowfn.history.due import check_still_due
+
+        given = self.thread(thread)._located(config)
+        check = partial(check_still_due, now=now)
+        return self._order(None, given, None, None, on_busy="reject", check=check)
+
+    @property
+    def _has_own_name(self) -> bool:
+        """Whether its name is no other workflow's: graphs that nobody named share one."""
+        return True
 
     def _is_of(self, row: ThreadRow) -> bool:
         """Whether a run of this workflow's name is of this very one."""
@@ -562,19 +576,44 @@ def _per_input(inputs: Sequence[Any], config: Config | Sequence[Config] | None) 
     return list(config)
 
 
-_EACH_BY_ITSELF: dict[str, Any] = {"return_exceptions": True, "on_busy": "reject"}
+def _most(due: Mapping[str, Order]) -> int | None:
+    """How many of some runs may go on at the same time."""
+    return next((order.config.max_concurrency for order in due.values()), None)
 
 
-def _going_on(threads: Sequence[Thread[Any, Any]], config: Config | None) -> tuple[list[None], list[Config]]:
-    """The inputs and configs with which threads go on."""
-    return [None] * len(threads), [thread._located(config) for thread in threads]
+def _side_by_side(calls: Sequence[Callable[[], Any]], most: int | None, return_exceptions: bool) -> list[Any]:
+    """What calls return, made on up to `most` threads."""
+    from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
+
+    threads = ThreadHost(workers=(most or MAX_WORKERS) - 1, eager=True)  # the caller helps
+    futures = [threads.future(partial(_inline, call)) for call in calls]
+    for future in futures:
+        threads.start(future)
+    if return_exceptions:
+        return [error if isinstance(error := f.exception(), Exception) else f.result() for f in futures]
+    try:
+        return [future.result() for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
 
 
-def _by_thread(threads: Sequence[Thread[Any, Any]], results: Sequence[Any]) -> dict[str, Any]:
-    return {thread.id: result for thread, result in zip(threads, results, strict=True)}
+async def _inline(call: Callable[[], Any]) -> Any:
+    return call()
 
 
-async def _inline(
-    function: Callable[..., Any], input: Any, config: Config | None, options: dict[str, Any]
-) -> Any:
-    return function(input, config, **options)
+async def _awaited_side_by_side(
+    calls: Sequence[Callable[[], Awaitable[Any]]], most: int | None, return_exceptions: bool
+) -> list[Any]:
+    """What calls give that are awaited, up to `most` at the same time."""
+    import asyncio
+    from contextlib import nullcontext
+
+    places: Any = nullcontext() if most is None else asyncio.Semaphore(most)
+
+    async def run(call: Callable[[], Awaitable[Any]]) -> Any:
+        async with places:
+            return await call()
+
+    return list(await asyncio.gather(*map(run, calls), return_exceptions=return_exceptions))

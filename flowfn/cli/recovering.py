@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -24,7 +24,8 @@ from flowfn.cli.terminal import errors, in_line, output, print_json
 from flowfn.cli.workflows import AnyWorkflow, Workflows
 from flowfn.errors import ThreadBusy
 from flowfn.history.due import due
-from flowfn.ports import ThreadRow
+from flowfn.ports import Standing, ThreadRow
+from flowfn.workflow import UNNAMED
 
 
 class Left(NamedTuple):
@@ -36,10 +37,10 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True)
 class Recovered:
-    """What a thread's run came to; `running` where another process was there first."""
+    """What a thread's run came to, or how it stands where another process was there first: None if it is gone."""
 
     thread: str
-    status: Literal["done", "interrupted", "failed", "running"]
+    status: Standing | None
     error: str | None = None
 
     def __str__(self) -> str:
@@ -96,9 +97,10 @@ async def recover(runs: Sequence[Left], at_once: int, tell: Callable[[Recovered]
 
 async def _recovered(workflow: AnyWorkflow, thread: str) -> Recovered:
     try:
-        result = await workflow.ainvoke(None, thread_id=thread, on_busy="reject")
+        result = await workflow._taken_up(workflow._recovery(thread, now()))
     except ThreadBusy:
-        return Recovered(thread, "running")
+        row = await workflow._on_saver(workflow._saver().thread, thread)
+        return Recovered(thread, None if row is None else row.standing)
     except RAISED as error:
         return Recovered(thread, "failed", sentence(error))
     waits = isinstance(result, dict) and "__interrupt__" in result
@@ -115,6 +117,9 @@ def _with_workflows(rows: Sequence[ThreadRow], workflows: Workflows, place: Plac
             own = workflows.of_run(row)
         except Usage as error:
             others.append(str(error))
+            continue
+        if not own._has_own_name:
+            others.append(UNNAMED)
             continue
         if id(own) not in on_place:
             on_place[id(own)] = program.on_database(own, place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,8 @@ class Order:
     control: RunControl | None = None
     goes_on: bool = False
     once: bool = False
+    check: Callable[[Saver, str], None] | None = None
+    """Looks at the thread once it is held, and raises where it isn't what the caller took it for."""
     started: Started | None = None
     """Of a call that is streamed."""
     shown: str | Sequence[str] | None = None

@@ -13,7 +13,7 @@ from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.lead import Ending
-from flowfn.engine.runs.leasing import asked_by_now, give_back, take_lease
+from flowfn.engine.runs.leasing import asked_by_now, give_back, on_saver, take_lease
 from flowfn.engine.runs.run import Run
 from flowfn.errors import FlowError, InvalidInput, NoCheckpointer, UnknownThread
 from flowfn.events import RunEnded, RunStarted
@@ -123,6 +123,8 @@ async def _on_its_own(
     watch = None if order.started is None else order.started.watch
     post = audience(watch, order.config.progress or setup.progress)
     journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
+    if order.check is not None and saver is not None and journal is not None:
+        await on_saver(saver, hosts.own, order.check, saver, journal.thread)
     if order.goes_on and saver is not None and journal is not None:
         given = await continued(setup, saver, journal.lease, given, hosts.own, once=order.once)
     run = _made(setup, order, hosts, journal)

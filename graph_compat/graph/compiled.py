@@ -133,6 +133,10 @@ class CompiledGraph(Nested):
         ]
         return self.__getattr__(method)(inputs, limited, **options)
 
+    @property
+    def _has_own_name(self) -> bool:
+        return self.name != "LangGraph"
+
     # -- what a workflow is made of -------------------------------------------------------------
 
     @property
