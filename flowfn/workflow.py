@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Config, Durability, OnBusy
 from flowfn.errors import Cancelled, InvalidInput, UnknownChannel
-from flowfn.options import check_option
+from flowfn.options import check_option, refuse_others
 from flowfn.ports import UNFINISHED, Standing
 from flowfn.python.beside import imported_beside, ready
 from flowfn.python.sifting import sifted
@@ -287,8 +287,7 @@ class Workflow(Stateful, Generic[P, R]):
         Raises:
             TypeError: there are some.
         """
-        for name in others:
-            raise TypeError(f"a call of {self._self_setup.name!r} takes no argument {name!r}")
+        refuse_others(f"a call of {self._self_setup.name!r}", others)
         return durability
 
     def _check_keys(self, keys: str | Sequence[str] | None) -> None:

@@ -24,7 +24,7 @@ from flowfn.functional.wrapping import (
     undecorated,
     unused,
 )
-from flowfn.options import check_option
+from flowfn.options import check_option, refuse_others
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.ports import Begin, Saver, ThreadRow
 from flowfn.workflow import ENGINE, Workflow
@@ -222,7 +222,7 @@ class entrypoint:
             name, so that what it left unfinished goes on.
 
     Raises:
-        TypeError: what is decorated is no function, or `checkpointer=` can't be one.
+        TypeError: what is decorated is no function, `checkpointer=` can't be one, or there is no such option.
         InvalidInput: `cache=` is no cache, or `executor=` no executor.
     """
 
@@ -275,7 +275,9 @@ class entrypoint:
         on_divergence: OnDivergence = "doubt",
         progress: bool = False,
         name: str | None = None,
+        **others: Any,
     ) -> Any:
+        refuse_others("entrypoint()", others)
         options = {
             "checkpointer": checkpointer,
             "store": store,

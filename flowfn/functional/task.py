@@ -16,6 +16,7 @@ from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDiverge
 from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, rebuild, reference, undecorated, unused
 from flowfn.futures import Future
+from flowfn.options import refuse_others
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, attempt_limit
 
 P = ParamSpec("P")
@@ -259,6 +260,7 @@ def task(
     on_divergence: OnDivergence | None = None,
     in_doubt: InDoubtPolicy = "rerun",
     transaction: Any = None,
+    **others: Any,
 ) -> Any:
     """Make a function's calls durable: `@task`, `@task(...)`, or `task(function)`.
 
@@ -296,10 +298,11 @@ def task(
             exactly once.
 
     Raises:
-        TypeError: an option doesn't fit the function.
+        TypeError: an option doesn't fit the function, or there is no such option.
         InvalidInput: `cache=` is no cache, or `executor=` no executor.
         ValueError: a timeout that isn't positive.
     """
+    refuse_others("task()", others)
     options: dict[str, Any] = {
         "retry": policies_of(retry_policy),
         "cache": CachePolicy() if cache_policy is None and cache is not None else cache_policy,

@@ -432,5 +432,20 @@ def test_options_that_fit_nothing_are_refused() -> None:
         task(name=3)(add)  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="write one of 'rerun', 'ask', or a function that verifies"):
         task(in_doubt="skip")(add)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match=r"^entrypoint\(\) got an unexpected keyword argument 'checkpoint'"):
-        entrypoint(checkpoint="runs.db")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"^entrypoint\(\) got an unexpected keyword argument 'chekpointer'$"):
+        entrypoint(chekpointer="runs.db")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("asked", "option", "remedy"),
+    [
+        (task, "retries", r"task\(\) .* 'retries': write retry_policy=RetryPolicy\(max_attempts=4\)"),
+        (entrypoint, "timeout_seconds", r"entrypoint\(\) .*'timeout_seconds': write timeout=30"),
+        (entrypoint, "key", r"entrypoint\(\) .*'key': write it on the tasks"),
+        (entrypoint(add).invoke, "thread", r"a call of '.*' .*'thread': write thread_id='…'"),
+    ],
+)
+def test_what_other_libraries_call_an_option(asked: Any, option: str, remedy: str) -> None:
+    """A word of theirs is refused with what it is here."""
+    with pytest.raises(TypeError, match=remedy):
+        asked(**{option: 3})
