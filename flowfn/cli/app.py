@@ -108,11 +108,11 @@ def examine_threads(
     as_json: Json = False,
 ) -> None:
     """Replay every open run dry on an edited script: which go on as they are, which run what anew, which can't."""
-    from flowfn.cli.doctor import checkup_page, checkups, listed_checkup
+    from flowfn.cli.doctor import checkup_page, checkups
 
     found = checkups(script, choose(db))
     if as_json:
-        print_json([listed_checkup(each) for each in found])
+        print_json([{**vars(each), "report": each.report.to_data()} for each in found])
     else:
         output().print(checkup_page(found))
     if any(each.verdict == "decide" for each in found):

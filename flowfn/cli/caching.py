@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -101,8 +102,7 @@ def explain_call(
     held = found.cache.on(_opened(cache)) if cache else found.cache
     explanation = held.explain(*args, **kwargs)
     if as_json:
-        shown = {name: getattr(explanation, name) for name in explanation.__dataclass_fields__}
-        print_json(shown)
+        print_json(asdict(explanation))
     else:
         output().print(printable(str(explanation)), soft_wrap=True)
 

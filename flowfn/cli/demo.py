@@ -18,7 +18,7 @@ from rich.text import Text
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.cli.terminal import output, print_json
 from flowfn.demo.conductor import Figures, WorkerFailed, conduct
-from flowfn.demo.screen import PlainScreen, Screen, SilentScreen
+from flowfn.demo.screen import PlainScreen, Screen
 
 
 def command(
@@ -64,7 +64,7 @@ def _database(given: Path | None, *, keep: bool) -> Iterator[Path]:
 
 def _screen(*, as_json: bool, yes: bool) -> Screen:
     if as_json:
-        return SilentScreen()
+        return Screen()
     return TerminalScreen(yes=yes) if sys.stdout.isatty() else PlainScreen()
 
 

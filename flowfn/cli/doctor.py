@@ -7,7 +7,6 @@ import io
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -47,16 +46,3 @@ def checkup_page(found: Sequence[Checkup]) -> RenderableType:
         table.add_row(Text(verdict, style=_STYLES[verdict]), *(Text(in_line(cell)) for cell in cells))
     edits = {(edit.name, edit.recorded): edit for each in found for edit in each.report.edits}
     return Group(table, *map(code_lines, edits.values()))
-
-
-def listed_checkup(each: Checkup) -> dict[str, Any]:
-    """A checkup as JSON has it."""
-    return {
-        "thread": each.thread,
-        "workflow": each.workflow,
-        "verdict": each.verdict,
-        "why": each.why,
-        "next": [list(call) for call in each.next],
-        "left": [list(call) for call in each.left],
-        "report": each.report.to_data(),
-    }

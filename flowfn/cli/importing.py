@@ -10,6 +10,7 @@ from checkpointers import open_saver
 from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage
 from flowfn.cli.program import imported
+from flowfn.cli.showing import counted
 from flowfn.stores.opening import open_store
 from graph_compat.importing import Imported, import_items, import_threads, serializer
 from graph_compat.importing.tables import OF_SAVERS, OF_STORES, tables_of
@@ -55,24 +56,20 @@ def _items(source: Place, target: Place) -> int:
 
 def lines(taken: TakenOver) -> list[str]:
     """What became of each thread, in a line, and of the store."""
-    items = [f"{_counted(taken.items, 'item')} of its store"] if taken.items else []
+    items = [f"{counted(taken.items, 'item')} of its store"] if taken.items else []
     return [*(f"{thread.thread}: {_outcome(thread)}" for thread in taken.threads), *items]
 
 
 def _outcome(thread: Imported) -> str:
     if thread.problem is not None:
         return f"not imported: {thread.problem}"
-    waiting = [f"{_counted(thread.waiting, 'question')} can be answered"] if thread.waiting else []
+    waiting = [f"{counted(thread.waiting, 'question')} can be answered"] if thread.waiting else []
     again = [
-        f"{_counted(count, one)} {what} again"
+        f"{counted(count, one)} {what} again"
         for count, one, what in (
             (thread.questions, "question", "will be asked"),
             (thread.tasks, "finished task", "of its last step will run"),
         )
         if count
     ]
-    return "; ".join([_counted(thread.checkpoints, "checkpoint"), *waiting, *again])
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what if count == 1 else what + 's'}"
+    return "; ".join([counted(thread.checkpoints, "checkpoint"), *waiting, *again])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.live import Live
@@ -21,9 +21,9 @@ from flowfn.cli.options import Db, Json
 from flowfn.cli.showing import Questions, now, thread_table
 from flowfn.cli.terminal import output, print_json
 from flowfn.history.reading import open_questions
-from flowfn.ports import Saver, ThreadRow
+from flowfn.ports import Saver, Standing, ThreadRow
 
-STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")
+STATUSES = get_args(Standing)
 
 
 def command(

@@ -45,7 +45,8 @@ def state(
     if as_json:
         print_json(_as_json(found))
         return
-    output().print(in_line(_line(found)), soft_wrap=True)
+    head = f"{found.id}  step {found.step}  {found.source}  {found.created_at}"
+    output().print(in_line(head), soft_wrap=True)
     for name, value in found.values.items():
         output().print(f"  {in_line(name)}: {printable(shown(value))}", soft_wrap=True)
 
@@ -65,33 +66,13 @@ def history(
         return
     table = Table("CHECKPOINT", "STEP", "MADE BY", "AT", "CALLS", "CHANGED", right=("STEP", "CALLS"))
     for each in found:
-        changed = in_line(", ".join(each.changed))
         at = each.created_at[:19].replace("T", " ")
-        table.add_row(
-            in_line(each.id),
-            str(each.step),
-            in_line(each.source),
-            in_line(at),
-            str(each.calls or ""),
-            changed,
-        )
+        cells = (each.id, str(each.step), each.source, at, str(each.calls or ""), ", ".join(each.changed))
+        table.add_row(*map(in_line, cells))
     output().print(table)
 
 
-def _line(each: Moment) -> str:
-    return f"{each.id}  step {each.step}  {each.source}  {each.created_at}"
-
-
 def _as_json(each: Moment) -> dict[str, object]:
-    return {
-        "checkpoint": each.id,
-        "parent": each.parent,
-        "namespace": each.namespace,
-        "step": each.step,
-        "source": each.source,
-        "created_at": each.created_at,
-        "metadata": plain(each.metadata),
-        "calls": each.calls,
-        "changed": list(each.changed),
-        "values": {name: plain(value) for name, value in each.values.items()},
-    }
+    told = dict(vars(each))
+    values = {name: plain(value) for name, value in each.values.items()}
+    return {"checkpoint": told.pop("id"), **told, "metadata": plain(each.metadata), "values": values}

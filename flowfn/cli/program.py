@@ -18,7 +18,7 @@ from typing import Any
 from checkpointers import EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
-from flowfn.cli.workflows import AnyWorkflow, Workflows, distinct
+from flowfn.cli.workflows import AnyWorkflow, Workflows, distinct, looked_up
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.task import Task
 from flowfn.ports import Saver, ThreadRow
@@ -142,9 +142,7 @@ def find_task(target: str) -> AnyTask:
     if not name:
         raise Usage(f"{target!r} names no task: write SCRIPT:NAME, such as app.py:fetch")
     module = imported(file)
-    found: Any = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    _, found = looked_up(module, name)
     if not isinstance(found, Task):
         tasks = ", ".join(sorted(name for name, each in vars(module).items() if isinstance(each, Task)))
         raise Usage(f"{name!r} is no task of {module.__file__}: it has {tasks or 'none'}")

@@ -40,7 +40,7 @@ class Workflows:
         Raises:
             Usage: there is none, or it is a method without an object.
         """
-        owner, found = _looked_up(self._module, name)
+        owner, found = looked_up(self._module, name)
         if not isinstance(found, Workflow):
             raise Usage(f"{name!r} is no workflow of {self._module.__file__}: it has {self}")
         if isinstance(owner, type) and getattr_static(owner, name.rpartition(".")[2]) is found:
@@ -73,7 +73,7 @@ class Workflows:
 
     def _missing(self, recorded: str) -> str:
         within = recorded.removeprefix(f"{self._module.__name__}.")
-        if isinstance(_looked_up(self._module, within)[1], Workflow):
+        if isinstance(looked_up(self._module, within)[1], Workflow):
             return f"the run is of {within!r} of {self._file}, which is a method: {_bound(within)}"
         if "<locals>" in within:
             return (
@@ -108,7 +108,7 @@ def _within(called: str, thing: Any) -> Iterator[tuple[str, AnyWorkflow]]:
                 yield f"{called}.{name}", getattr(thing, name)
 
 
-def _looked_up(module: ModuleType, name: str) -> tuple[Any, Any]:
+def looked_up(module: ModuleType, name: str) -> tuple[Any, Any]:
     """What a dotted name stands for, after what it is an attribute of; None where there is none."""
     owner: Any = None
     found: Any = module

@@ -1,11 +1,11 @@
 """What the demo says while it runs. The one for terminals is in `flowfn.cli.demo`."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 
-class Screen(Protocol):
-    """Told what happens, in this order: `started`, `measured` for each file, `stopped`; `say` in between."""
+class Screen:
+    """Says nothing. It is told what happens, in this order: `started`, `measured` for each file, `stopped`; `say` in
+    between."""
 
     def say(self, text: str) -> None:
         """Something that a reader should know."""
@@ -20,30 +20,11 @@ class Screen(Protocol):
         """The worker ended, or was killed."""
 
     def ask(self, question: str, choices: Sequence[str]) -> str:
-        """The answer of the human, one of the choices."""
-
-
-class SilentScreen:
-    """Says nothing, and answers with the first choice."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
-
-    def started(self, files: int, reused: int) -> None:
-        """Nothing."""
-
-    def measured(self) -> None:
-        """Nothing."""
-
-    def stopped(self) -> None:
-        """Nothing."""
-
-    def ask(self, question: str, choices: Sequence[str]) -> str:
-        """The first choice."""
+        """The answer of the human, one of the choices; where there is none, the first."""
         return choices[0]
 
 
-class PlainScreen(SilentScreen):
+class PlainScreen(Screen):
     """Lines of plain text, for files and pipes. Nobody is there to answer, so the first choice is taken."""
 
     def __init__(self) -> None:

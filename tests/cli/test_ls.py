@@ -50,7 +50,7 @@ def test_status_picks(flowfn: Any, shop: Path) -> None:
     assert [row["thread"] for row in found] == ["dead", "paid"]
     refused = flowfn("ls", "--status", "dead")
     assert refused.code == 2
-    assert "'dead' is none of running, killed" in refused.err
+    assert "'dead' is none of running, interrupted" in refused.err
 
 
 def test_no_limit_is_too_high(flowfn: Any, shop: Path) -> None:
