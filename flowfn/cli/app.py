@@ -72,7 +72,7 @@ app.command("ls")(listing.command)
 
 @app.command("show")
 def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
-    """Show the last run of a thread: its calls, open questions, result or error, and what differed."""
+    """Show the last run of a thread. Its calls, open questions, result or error, and what differed."""
     with reading(choose(db)) as saver:
         found = view(saver, find_thread(saver, thread))
     if as_json:
@@ -90,7 +90,7 @@ app.command("timeline")(picturing.show_timeline)
 
 @app.command("diff")
 def diff_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
-    """Show how the last resumed run of a thread differed from its record, and the probable cause."""
+    """Show how a resumed run differed from its record. Of the thread's last one; with the probable cause."""
     with reading(choose(db)) as saver:
         found = view(saver, find_thread(saver, thread))
     if as_json:
@@ -107,7 +107,7 @@ def examine_threads(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Replay every open run dry on an edited script: which go on as they are, which run what anew, which can't."""
+    """Replay every open run dry on an edited script. Which go on as they are, which run what anew, which can't?"""
     from flowfn.cli.doctor import checkup_page, checkups
 
     found = checkups(script, choose(db))
@@ -121,7 +121,7 @@ def examine_threads(
 
 @app.command("resume")
 def resume_thread(thread: ThreadId, script: Script, db: Db = None, as_json: Json = False) -> None:
-    """Go on with a thread that failed, was killed or cancelled."""
+    """Go on with a thread that has stopped. It failed, was killed or cancelled, or its question has expired."""
     path = choose(db)
     with reading(path) as saver:
         row = find_thread(saver, thread)
@@ -212,7 +212,7 @@ def export_run(
         Path | None, typer.Option("--output", "-o", help="The file. Default: standard output.")
     ] = None,
 ) -> None:
-    """Write a thread to one file, decrypted: a bug report, or a fixture for a test."""
+    """Write a thread to one file, decrypted. For a bug report, or as a fixture for a test."""
     housekeeping.export(choose(db), thread, to)
 
 
@@ -223,7 +223,7 @@ def import_run(
     id: Annotated[str | None, typer.Option("--as", metavar="THREAD", help="Another id than its own.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Take in a thread from a file; the database is made where there is none."""
+    """Take in a thread from a file. The database is made where there is none."""
     made = housekeeping.import_run(source, choose(None) if db is None else place(db), id)
     if as_json:
         print_json({"thread": made})
@@ -244,7 +244,7 @@ def import_langgraph(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Take over the threads and the memory of a LangGraph database; what is there already stays as it is."""
+    """Take over the threads of a LangGraph database. And its memory; what is there already stays as it is."""
     from flowfn.cli.importing import lines, take_over
 
     taken = take_over(place(source), place(to), script)

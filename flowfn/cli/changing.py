@@ -29,7 +29,7 @@ def fork(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Copy a thread to a new one, as it is or as it was before a call; resume goes on from there."""
+    """Copy a thread to a new one. As it is, or as it was before a call; resume goes on from there."""
     with writing(choose(db)) as opened:
         saver = with_keys(opened)
         id = find_thread(saver, thread).id
@@ -44,7 +44,7 @@ def fork(
 
 
 def cancel(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
-    """Stop a thread's run, wherever it goes on: it can write no more, and stops at its next task."""
+    """Stop a thread's run, wherever it goes on. It can write no more, and stops at its next task."""
     with writing(choose(db)) as opened:
         saver = with_keys(opened)
         id = find_thread(saver, thread).id

@@ -29,7 +29,7 @@ def command(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary directory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print nothing but the figures, as JSON.")] = False,
 ) -> None:
-    """Index the standard library of this Python as a durable job, kill it half way, and see it go on."""
+    """Kill a durable job half way, and see it go on. It indexes the standard library of this Python."""
     screen = _screen(as_json=as_json, yes=yes)
     with _database(db, keep=keep) as path:
         screen.say(f"database {path}")

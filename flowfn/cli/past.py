@@ -32,7 +32,7 @@ def state(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a thread holds at its last checkpoint, or at an earlier one."""
+    """Show what a thread holds. At its last checkpoint, or at an earlier one."""
     with reading(choose(db)) as saver:
         id = find_thread(saver, thread).id
         if checkpoint is None:

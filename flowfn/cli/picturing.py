@@ -41,7 +41,7 @@ def graph(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the way that a thread's last run took, or what a workflow may do."""
+    """Draw the way that a run took. Of a thread the last one's, or what a workflow may do."""
     drawn = _of_program(what, xray) if _is_script(what) else _way_of(what, db, xray)
     if as_json:
         print_json(drawn.to_json())

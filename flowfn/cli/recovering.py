@@ -56,7 +56,7 @@ def command(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Go on with every run that was killed, or whose question has expired."""
+    """Go on with every run that was killed. And with those whose question has expired."""
     place = choose(db)
     with reading(place) as saver:
         names = {row.workflow for row in saver.threads()}

@@ -39,7 +39,7 @@ def command(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Run a workflow, showing its progress; an unfinished run of the same call is resumed."""
+    """Run a workflow of a script. It shows its progress; an unfinished run of the same call is resumed."""
     workflow = program.only(script)
     saver = None if db is None else with_keys(open_saver(place(db)))
     workflow = program.going_on(script, workflow, saver)

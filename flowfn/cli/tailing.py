@@ -27,7 +27,7 @@ def command(
     as_json: Json = False,
     every: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks.")] = 0.5,
 ) -> None:
-    """Watch a run until it ends: a live tree in a terminal, else a line for each call that ends."""
+    """Watch a run until it ends. In a terminal as a live tree, else by a line for each call that ends."""
     place = choose(db)
     with reading(place) as saver:
         id = find_thread(saver, thread).id

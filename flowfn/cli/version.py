@@ -13,7 +13,7 @@ _PARTS = ("pydantic", "ormsgpack", "psycopg", "cryptography", "langchain-core", 
 
 
 def command(as_json: Json = False) -> None:
-    """Say which versions are installed, of flowfn and of what it works with."""
+    """Say which versions are installed. Of flowfn, and of what it works with."""
     found = {"flowfn-durable": _installed("flowfn-durable"), "python": platform.python_version()}
     found["sqlite"] = sqlite3.sqlite_version
     found |= {name: _installed(name) for name in _PARTS}
