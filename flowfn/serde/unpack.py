@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from ormsgpack import packb, unpackb
 
@@ -26,6 +27,8 @@ _OPENING = bytes([CURRENT])
 _ARRAY_OF_3, _LONG_ARRAY = b"\x93", b"\xdd"
 _STOP_TEXT = "\0end"
 _STOP = packb(_STOP_TEXT)
+_BETWEEN_TEXT = uuid4().hex
+_BETWEEN = packb(_BETWEEN_TEXT)
 _CONTAINERS = frozenset((list, dict))
 _MANY = 32
 """Items from which on it is faster to ask first whether there is a container among them."""
@@ -71,16 +74,19 @@ def unpack(data: bytes, names: Names) -> Any:
 
 
 def unpack_plain(many: Sequence[bytes]) -> list[Any] | None:
-    """The values of stored bytes that need no decoder of ours, read as one array; None where some aren't such bytes."""
+    """The values of stored bytes that need no decoder of ours, read as one array; None where some aren't such bytes.
+
+    After each comes a text that nobody can have stored: where they all stand in their places, no value reached into
+    another's bytes, and none had less or more than its own.
+    """
     if not all(data[:1] == _OPENING and data[-1] == END for data in many):
         return None
+    values = _BETWEEN.join([data[1:-1] for data in many])
     try:
-        *found, end = unpackb(b"".join((_LONG_ARRAY, (len(many) + 1).to_bytes(4), *many, _STOP)))
+        found = unpackb(b"".join((_LONG_ARRAY, (2 * len(many)).to_bytes(4), values, _BETWEEN)))
     except ValueError:
         return None
-    if end != _STOP_TEXT:  # some are of more than one document, or of less
-        return None
-    return [value for value, _ in found]
+    return found[::2] if found[1::2] == [_BETWEEN_TEXT] * len(many) else None
 
 
 def _build(value: Any, marks: int, names: Names) -> Any:

@@ -35,24 +35,31 @@ def test_plain_parts_are_read_together_as_they_are_alone(values: list[list[Any]]
     assert DEFAULT.loads_plain(many) == [DEFAULT.loads(data) for data in many] == values
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        pytest.param(lambda data: data[:-1], id="cut short"),
-        pytest.param(lambda data: b"", id="empty"),
-        pytest.param(lambda data: data + b"\x01\x7f", id="more of it"),
-        pytest.param(lambda data: data + data, id="another one"),
-        pytest.param(lambda data: b"\x92\xdc\x00\x03" + data[2:], id="holds the next one"),
-    ],
+broken = st.lists(
+    st.tuples(
+        st.integers(-4, 4),
+        st.integers(0, 1),
+        st.sampled_from([b"", *map(bytes, zip(b"\x01\x7f\x91\x92\xa1\xc4\xcd", strict=True))]),
+    ),
+    max_size=3,
 )
-def test_broken_bytes_among_many_are_what_they_are_alone(broken: Callable[[bytes], bytes]) -> None:
-    """None are taken for a part of others."""
-    whole = DEFAULT.dumps_plain(["plain", 1])
-    many = [whole, broken(whole), DEFAULT.dumps_plain(["another", 2])]
+"""Edits of bytes: where, how many of them go, and what comes there."""
+
+
+@given(st.lists(st.tuples(leaves, broken), max_size=3))
+def test_broken_bytes_among_many_are_what_they_are_alone(values: list[tuple[Any, Any]]) -> None:
+    """None are taken for a part of others, and none are believed that are refused alone."""
+    many = []
+    for value, edits in values:
+        data = DEFAULT.dumps_plain(value)
+        for at, gone, more in edits:
+            at %= len(data) or 1
+            data = data[:at] + more + data[at + gone :]
+        many.append(data)
 
     def read(load: Callable[[], list[Any]]) -> object:
         try:
-            return load()
+            return repr(load())
         except CorruptDataError as error:
             return str(error)
 
