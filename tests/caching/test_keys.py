@@ -843,6 +843,7 @@ def found_by(found_in: Callable[..., str]) -> Callable[..., str]:
     ("old", "new", "busts"),
     [
         ("dict(low=1)", "dict(low=2)", True),
+        ("# a call, not a literal", "\nif __name__ == '__main__':\n    print(RATES)", False),
         ("= [5]", "= [6]", True),
         ("Rate(7)", "Rate(8)", True),
         ("EXTRA: list[int] = [5]", "EXTRA = [5]", False),
@@ -872,11 +873,20 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
         "RATE = {}; TABLE = dict(rate=RATE)",
         "RATES = [{}]; TABLE = [rate for rate in RATES]",
         "load = lambda: [{}]; TABLE = load()",
+        "TABLE = [1, 2, 3]; del TABLE[{}]",
+        "TABLE = [1, 2, 3]; TABLE.sort(reverse={} == 1)",
+        "def fill(table): table.append({})\nTABLE = []\nfill(TABLE)",
+        "TABLE = []\nfor _ in range({}): TABLE.append(1)",
+        "TABLE = []\nwhile len(TABLE) < {}: TABLE.append(1)",
+        "MODE = {}\nif MODE == 1: TABLE = [1]\nelse: TABLE = [2]",
+        "MODE = {}\nmatch MODE:\n    case 1: TABLE = [1]\n    case _: TABLE = [2]",
+        "MODE = {}\nif MODE == 1:\n    def load(): return [1]\nelse:\n    def load(): return [2]\nTABLE = load()",
+        "def load():\n    global TABLE\n    TABLE = [{}]\nload()",
     ],
 )
 def test_whatever_gives_a_table_its_name_counts(module: Any, line: str) -> None:
     """An assignment within an expression, a loop and a `with` at the top of a module do, too, and what is put into it
-    there, and what it is made of."""
+    there, what it is made of, and what decides whether and how often."""
     text = "from contextlib import nullcontext\nfrom flowfn import CachePolicy, task\n{}\n"
     text += "@task(cache_policy=CachePolicy())\ndef post(x): return TABLE[x]\n"
     keys = [_key(module(text.format(line.format(value))).post, 5) for value in (1, 2, 1)]
@@ -1122,6 +1132,25 @@ def test_the_line_counts_of_the_table_that_a_name_means(found_by: Callable[..., 
     before = found_by(*changed)
     assert before != found_by(*changed, ("dict(low=1)", "dict(low=2)"))
     assert before != found_by(*changed, ("'high': 3", "'high': 4"))
+
+
+@pytest.mark.parametrize("named", ["RATES", "load"])
+def test_the_line_counts_of_what_a_failed_import_stands_beside(
+    found_in: Callable[..., str], named: str
+) -> None:
+    """Of `try … except ImportError` any import may have given the name."""
+    table = "RATES" if named == "RATES" else "load()"
+    project = {
+        "app": f"try:\n    from fast import {named}\nexcept ImportError:\n    from slow import {named}\n"
+        + MAKING["app"].replace("from tables import RATES", f"RATES = {table}"),
+        "fast": "RATES = {'low': 1}\n\ndef load():\n    return {'low': 2}\n",
+        "slow": "RATES = {'low': 3}\n\ndef load():\n    return {'low': 4}\n",
+    }
+    if named == "RATES":
+        project["app"] = project["app"].replace("RATES = RATES\n", "")
+    before = found_in(project)
+    assert before.startswith("app.price:")
+    assert before != found_in(project, ("'low': 1", "'low': 5"), ("'low': 2", "'low': 6"))
 
 
 @pytest.mark.parametrize(

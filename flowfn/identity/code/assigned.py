@@ -1,10 +1,11 @@
 """What the source of a module gives a name: the code behind a value that can't count itself.
 
 Rule: a table or a settings object may change in place, and is no input then; but whoever edits the line that makes it
-edits code. What counts is that line, reduced as functions are, wherever the name was imported from, and what is done to
-the value below it; what the line names is left to `texts`. A file that was changed while the process ran needn't have
-the line that made the value: unless it spells it, it counts for this process alone. A notebook or a prompt has cells
-for a file (`cells`); a value that nothing there is seen to make counts by what it is when it is first named.
+edits code. What counts is that line, reduced as functions are, wherever the name was imported from, what is done to the
+value below it, and what decides whether and how often; what the lines name is left to `texts`. A file that was changed
+while the process ran needn't have the line that made the value: unless it spells it, it counts for this process alone.
+A notebook or a prompt has cells for a file (`cells`); a value that nothing there is seen to make counts by what it is
+when it is first named.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ def _imported(
 ) -> tuple[Mapping[str, Any], str] | None:
     """The module that a name is imported from, and its name there: of several the last one that has what it means."""
     package, value = namespace.get("__package__"), namespace.get(name)
-    imports = [(module, name) for module in source.stars]
-    if name in source.imports:
-        imports.append(source.imports[name])
+    imports = [*((module, name) for module in source.stars), *source.imports.get(name, ())]
     places = [(namespace_of(absolute(module, package)), original) for module, original in imports]
     same = [(there, original) for there, original in places if original in there and there[original] is value]
     if same:

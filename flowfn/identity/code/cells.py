@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flowfn.identity.code.source import Index, gives, index_of_text
+from flowfn.identity.code.source import Index, index_of_text
 from flowfn.python.script import namespace_of
 
 __all__ = ["Cells", "spells"]
@@ -35,19 +35,19 @@ class Cells:
         self._cells = [*_cells(namespace)]
 
     @property
-    def imports(self) -> dict[str, tuple[str, str]]:
+    def imports(self) -> dict[str, list[tuple[str, str]]]:
         """The names from other modules: from which, and what they are called there."""
-        return {name: place for _, index in self._indexes("import") for name, place in index.imports.items()}
+        return {name: places for index in self._indexes("import") for name, places in index.imports.items()}
 
     @property
     def stars(self) -> list[str]:
         """The modules of which it has all names, the first first."""
-        return [module for _, index in self._indexes("import") for module in index.stars]
+        return [module for index in self._indexes("import") for module in index.stars]
 
     @property
     def given(self) -> set[str]:
         """The names that it gives a value of its own."""
-        return {name for _, index in self._indexes("") for name in index.given}
+        return {name for index in self._indexes("") for name in index.given}
 
     def assigned(self, name: str) -> str | None:
         """What made the value that a name has, reduced; None where nothing is seen to."""
@@ -63,22 +63,20 @@ class Cells:
         """The assignments of a name, each with what was done to it afterwards, the latest first."""
         found: list[str] = []
         done: list[str] = []
-        for _, index in reversed([*self._indexes(name)]):
+        for index in reversed([*self._indexes(name)]):
             text = index.assigned(name)
             if text is None and name in index.imports:
                 break
             if text is not None:
                 done.insert(0, text)
-                if _makes(text, name):
+                if index.makes(name):
                     found.append("\n".join(done))
                     done = []
         return found
 
-    def _indexes(self, word: str) -> Iterator[tuple[str, Index]]:
-        for text in self._cells:
-            index = index_of_text(text) if word in text else None
-            if index is not None:
-                yield text, index
+    def _indexes(self, word: str) -> Iterator[Index]:
+        """What those cells say that have a word."""
+        return filter(None, (index_of_text(text) for text in self._cells if word in text))
 
 
 def spells(text: str, value: Any) -> bool:
@@ -87,11 +85,6 @@ def spells(text: str, value: Any) -> bool:
         return bool(ast.literal_eval(text) == value)
     except Exception:  # no literal, or a value that can't be compared
         return False
-
-
-def _makes(text: str, name: str) -> bool:
-    """Whether a reduced assignment gives the name a value of its own: neither changes nor uses the one that it has."""
-    return any(gives(each, name) for each in ast.parse(text).body)
 
 
 def _cells(namespace: Mapping[str, Any]) -> Iterator[str]:

@@ -24,13 +24,16 @@ from flowfn.identity.code.scopes import Chain, imports_in, names_in
 from flowfn.python.began import BEGAN
 from flowfn.python.script import namespace_of
 
-__all__ = ["Index", "Unit", "class_unit", "function_unit", "gives", "index_of", "index_of_text", "parse"]
+__all__ = ["Index", "Unit", "class_unit", "function_unit", "index_of", "index_of_text", "parse"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef
 _Binding = ast.stmt | ast.NamedExpr | ast.withitem
-"""What gives a name a value: an assignment, also within an expression, a loop, or an item of a `with`; and what puts
-something into the value that it has, as a call of `append` does."""
+"""What gives a name a value: an assignment, also within an expression, a loop, an item of a `with`, or a function that
+says `global`; and what changes the value that it has, as a `del` or a call of `append` does."""
+
+_Heads = tuple[ast.expr, ...]
+"""What decides whether a statement runs, and how often: the conditions and loops that it stands under."""
 
 _SLACK: Final = 1.0
 """Seconds by which the clock of a file system may be behind."""
@@ -131,37 +134,45 @@ class Index(ast.NodeVisitor):
         codes: dict[str, list[CodeType]] | None,
         *,
         is_older: bool,
+        is_cell: bool,
     ) -> None:
         self._codes = codes
         self._lines = lines
+        self._is_cell = is_cell
         self.is_older = is_older
         self.functions: dict[tuple[int, str], _Function] = {}
         self.lambdas: dict[int, list[ast.Lambda]] = {}
         self.classes: dict[str, list[ast.ClassDef]] = {}
-        self._assignments: dict[str, list[_Binding]] = {}
-        self._definitions: dict[str, list[tuple[list[ast.expr], _Definition]]] = {}
-        self.imports: dict[str, tuple[str, str]] = {}
-        """The names that the top of the file has from other modules: from which, and what they are called there; the
-        empty name is the module itself."""
+        self._assignments: dict[str, list[tuple[_Heads, _Binding]]] = {}
+        self._definitions: dict[str, list[tuple[_Heads, list[ast.expr], _Definition]]] = {}
+        self.imports: dict[str, list[tuple[str, str]]] = {}
+        """The names that the top of the file has from other modules: from which, of several the last one last, and what
+        they are called there; the empty name is the module itself."""
         self.stars: list[str] = []
         """The modules of which it has all names, the first first."""
         self._scope: list[str] = []
+        self._heads: _Heads = ()
+        self._top: _Definition
         self.visit(tree)
 
     def assigned(self, name: str) -> str | None:
-        """What the top of the file assigns to a name, or does to what it has, and defines under it, reduced."""
-        assigned = map(self._text, self._assignments.get(name, ()))
+        """What the top of the file assigns to a name, or does to what it has, and defines under it, reduced, with what
+        that stands under."""
+        assigned = ((heads, self._text(node)) for heads, node in self._assignments.get(name, ()))
         defined = (
-            _defined([each for each in decorators if not self._is_flowfns(each)], node)
-            for decorators, node in self._definitions.get(name, ())
+            (heads, _defined([each for each in decorators if not self._is_flowfns(each)], node))
+            for heads, decorators, node in self._definitions.get(name, ())
         )
-        return "\n".join([*assigned, *defined]) or None
+        found = [*assigned, *defined]
+        return "\n".join(line for heads, text in found for line in (*map(ast.unparse, heads), text)) or None
 
     def _is_flowfns(self, decorator: ast.expr) -> bool:
         """Whether a decorator is flowfn's, whose options change nothing of what a function gives."""
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        module, _ = self.imports.get(ast.unparse(called).partition(".")[0], ("", ""))
-        return module.partition(".")[0] in ("flowfn", "graph_compat", "langgraph")
+        places = self.imports.get(_root(called), ())
+        return any(
+            module.partition(".")[0] in ("flowfn", "graph_compat", "langgraph") for module, _ in places
+        )
 
     @property
     def given(self) -> Iterable[str]:
@@ -170,7 +181,9 @@ class Index(ast.NodeVisitor):
 
     def makes(self, name: str) -> bool:
         """Whether what is assigned gives the name a value of its own: neither changes nor uses the one that it has."""
-        return name in self._definitions or any(gives(node, name) for node in self._assignments.get(name, ()))
+        return name in self._definitions or any(
+            _gives(node, name) for _, node in self._assignments.get(name, ())
+        )
 
     def _text(self, node: _Binding) -> str:
         """An assignment, reduced; a long table as it stands, comments and all, since writing it anew takes seconds."""
@@ -223,15 +236,45 @@ class Index(ast.NodeVisitor):
 
     def _define(self, node: _Definition) -> None:
         if not self._scope:
-            self._definitions.setdefault(node.name, []).append((node.decorator_list, node))
+            self._definitions.setdefault(node.name, []).append((self._heads, node.decorator_list, node))
+            self._top = node
+
+    def visit_Global(self, node: ast.Global) -> None:
+        if self._scope:
+            for name in node.names:
+                self._assignments.setdefault(name, []).append((self._heads, self._top))
 
     def visit_Expr(self, node: ast.Expr) -> None:
-        called = node.value.func if isinstance(node.value, ast.Call) else None
-        changes = isinstance(called, ast.Attribute) and called.attr in MUTATING
-        self._assignment(node, [called] if called is not None and changes else [])
+        self._assignment(node, self._changed(node.value) if isinstance(node.value, ast.Call) else [])
 
-    def visit_Assign(self, node: ast.Assign) -> None:
+    def _changed(self, call: ast.Call) -> list[ast.expr]:
+        """What a call whose result nobody takes was there to change: the object of the method, and what it was given,
+        unless it runs the program. In a cell it may be there to be shown: only methods that are known to change do."""
+        method = [call.func] if isinstance(call.func, ast.Attribute) else []
+        if self._is_cell:
+            return [each for each in method if each.attr in MUTATING]
+        decorators = (each for _, found, _ in self._definitions.get(_root(call.func), ()) for each in found)
+        runs = any(map(self._is_flowfns, decorators)) or "__name__" in map(_root, self._heads)
+        given = [*call.args, *(each.value for each in call.keywords)]
+        return [*method, *(each for each in given if isinstance(each, ast.Name) and not runs)]
+
+    def visit_Assign(self, node: ast.Assign | ast.Delete) -> None:
         self._assignment(node, node.targets)
+
+    visit_Delete = visit_Assign
+
+    def visit_If(self, node: ast.If | ast.While) -> None:
+        self._under(node.test, node)
+
+    visit_While = visit_If
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self._under(node.subject, node)
+
+    def _under(self, head: ast.expr, node: ast.stmt) -> None:
+        around, self._heads = self._heads, (*self._heads, head)
+        self.generic_visit(node)
+        self._heads = around
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self._assignment(node, [node.target] if node.value is not None else [])
@@ -243,17 +286,21 @@ class Index(ast.NodeVisitor):
         self._assignment(node, [node.target])
 
     def visit_For(self, node: ast.For) -> None:
-        self._assignment(node, [node.target])
+        self._assigned_to(node, [node.target])
+        self._under(node.iter, node)
 
     def visit_withitem(self, node: ast.withitem) -> None:
         self._assignment(node, [node.optional_vars] if node.optional_vars is not None else [])
 
     def _assignment(self, node: _Binding, targets: list[ast.expr]) -> None:
-        if not self._scope:
-            names = (each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
-            for each in names:
-                self._assignments.setdefault(each.id, []).append(node)
+        self._assigned_to(node, targets)
         self.generic_visit(node)
+
+    def _assigned_to(self, node: _Binding, targets: list[ast.expr]) -> None:
+        for target in targets if not self._scope else ():
+            for each in ast.walk(target):
+                if isinstance(each, ast.Name):
+                    self._assignments.setdefault(each.id, []).append((self._heads, node))
 
     def visit_Import(self, node: ast.Import) -> None:
         self._import(node)
@@ -266,7 +313,7 @@ class Index(ast.NodeVisitor):
             if name == "*":
                 self.stars.append(module)
             else:
-                self.imports[name] = module, original
+                self.imports.setdefault(name, []).append((module, original))
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.lambdas.setdefault(node.lineno, []).append(node)
@@ -283,7 +330,12 @@ class Index(ast.NodeVisitor):
         del self._scope[-len(scope) :]
 
 
-def gives(statement: _Binding, name: str) -> bool:
+def _root(expression: ast.expr) -> str:
+    """The name that an expression begins with."""
+    return ast.unparse(expression).partition(".")[0].partition(" ")[0]
+
+
+def _gives(statement: _Binding, name: str) -> bool:
     """Whether a statement gives a name a value of its own; of a plain assignment what is assigned may be all of it."""
     nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and each.id == name)
     is_stored = {type(each.ctx) is ast.Store for each in nodes}
@@ -359,7 +411,8 @@ def _parse(filename: str, lines: list[str]) -> Index | None:
     except (SyntaxError, ValueError):
         return None
     # Before decorators go: the first of them is where a function begins.
-    index = Index(tree, lines, None if now is None else _codes(now), is_older=changed < _STARTING)
+    codes = None if now is None else _codes(now)
+    index = Index(tree, lines, codes, is_older=changed < _STARTING, is_cell=not filename)
     _Reducer().visit(tree)
     return index
 

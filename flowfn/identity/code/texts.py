@@ -72,11 +72,11 @@ class Texts:
 
 def _imports_of(source: Index | Cells, package: Any, chain: Chain) -> Iterator[Place]:
     """Where a module may have a name from: of the modules of which it has all names any may give it."""
-    if chain[0] in source.imports:
-        yield from _imported(*source.imports[chain[0]], package, [chain[1:]])
-    else:
-        for star in source.stars:
-            yield from _imported(star, "", package, [chain])
+    named = source.imports.get(chain[0], ())
+    for module, original in named:
+        yield from _imported(module, original, package, [chain[1:]])
+    for star in source.stars if not named else ():
+        yield from _imported(star, "", package, [chain])
 
 
 def _imported(module: str, original: str, package: Any, rests: Iterable[Chain]) -> Iterator[Place]:
