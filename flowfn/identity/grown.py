@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import EnumMeta, Flag
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import ormsgpack
@@ -41,14 +41,11 @@ Left = Hashable
 """What is left of a value: two are equal if the values are the same."""
 
 
-class _Form:
+class _Form(NamedTuple):
     """A form that msgpack has no word for."""
 
-    __slots__ = ("parts", "tag")
-
-    def __init__(self, tag: str, parts: list[Any]) -> None:
-        self.tag = tag
-        self.parts = parts
+    tag: str
+    parts: list[Any]
 
 
 def _read(form: bytes) -> Any:

@@ -22,7 +22,7 @@ from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
-__all__ = ["absolute", "as_loaded", "lines", "source_of"]
+__all__ = ["absolute", "as_loaded", "lines_making", "source_of"]
 
 _MOST_IMPORTS = 16
 """How often a name may be imported on, before it's a circle."""
@@ -32,7 +32,7 @@ _THIS_PROCESS = uuid4().hex
 _logger = logging.getLogger("flowfn")
 
 
-def lines(namespace: Mapping[str, Any], name: str) -> list[tuple[Mapping[str, Any], str]]:
+def lines_making(namespace: Mapping[str, Any], name: str) -> list[tuple[Mapping[str, Any], str]]:
     """What modules of the project's assign to a name in a namespace, each with that of its module; the last is what
     makes the value, and what comes before is done to it."""
     found: list[tuple[Mapping[str, Any], str]] = []

@@ -21,7 +21,7 @@ from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from flowfn.identity.code.assigned import lines
+from flowfn.identity.code.assigned import lines_making
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.drawn import is_drawn
@@ -30,7 +30,7 @@ from flowfn.identity.code.functions import default_values
 from flowfn.identity.code.held import Held
 from flowfn.identity.code.scopes import parts_of_names
 from flowfn.identity.code.texts import Place, Texts, imported_by, named_by
-from flowfn.identity.code.unwrapping import attribute, can_be_looked_at
+from flowfn.identity.code.unwrapping import attribute, can_be_looked_at, content_of
 from flowfn.identity.code.watch import Units
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
@@ -198,7 +198,7 @@ class Dependencies:
 
     def _count_source(self, name: str, place: _Place | None, of: str) -> bool:
         """Note the code that makes what a name stands for; False where that isn't known."""
-        found = [] if place is None else lines(*place)
+        found = [] if place is None else lines_making(*place)
         if found:
             text = "\n".join(line for _, line in found)
             counted = f"{of}:{name} = {text}".encode("utf-8", "surrogatepass")
@@ -285,11 +285,4 @@ def _places(scope: Any, chain: tuple[str, ...]) -> Iterator[_Place]:
 
 
 def _contents(places: list[_Place]) -> Iterator[Any]:
-    for holder, name in places:
-        if type(holder) is CellType:
-            try:
-                yield holder.cell_contents
-            except ValueError:  # not assigned yet
-                yield None
-        else:
-            yield holder.get(name)
+    return (content_of(each) if type(each) is CellType else each.get(name) for each, name in places)

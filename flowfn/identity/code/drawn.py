@@ -14,7 +14,7 @@ from datetime import date, timedelta
 from time import struct_time
 from typing import Any
 
-from flowfn.identity.code.assigned import lines
+from flowfn.identity.code.assigned import lines_making
 from flowfn.identity.code.chance import Source, called_without_a_seed, meant, source_of
 from flowfn.identity.code.scopes import names_in, parts_of_names
 from flowfn.identity.code.source import parse
@@ -58,7 +58,7 @@ def _sources(namespace: Mapping[str, Any], name: str, seen: set[tuple[int, str]]
     if (id(namespace), name) in seen:
         return
     seen.add((id(namespace), name))
-    for text, there in [(text, there) for there, text in lines(namespace, name)]:
+    for there, text in lines_making(namespace, name):
         try:
             tree = parse(text)
         except SyntaxError:  # a long table as it stands in a block

@@ -81,11 +81,10 @@ class _Names(ast.NodeVisitor):
         for text in _quoted_in(node.annotation):
             self.found |= names_in_text(text)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: _Function) -> None:
         self._function(node.args, node.body, node.decorator_list)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self._function(node.args, node.body, node.decorator_list)
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._function(node.args, [node.body])
@@ -101,14 +100,10 @@ class _Names(ast.NodeVisitor):
         parameters = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
         self._inside(parameters | _bound_in(body), body)
 
-    def visit_ListComp(self, node: ast.ListComp) -> None:
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
         self._comprehension(node, [node.elt])
 
-    def visit_SetComp(self, node: ast.SetComp) -> None:
-        self._comprehension(node, [node.elt])
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self._comprehension(node, [node.elt])
+    visit_SetComp = visit_GeneratorExp = visit_ListComp
 
     def visit_DictComp(self, node: ast.DictComp) -> None:
         self._comprehension(node, [node.key, node.value])

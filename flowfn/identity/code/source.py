@@ -222,17 +222,13 @@ class Index(ast.NodeVisitor):
             found = [node for node in found if _span(node.body) in spans]
         return found[0] if len(found) == 1 else None
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._function(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self._function(node)
-
-    def _function(self, node: _Function) -> None:
+    def visit_FunctionDef(self, node: _Function) -> None:
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         self.functions[first, node.name] = node
         self._define(node)
         self._inside(node, node.name, "<locals>")
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def _define(self, node: _Definition) -> None:
         if not self._scope:
@@ -279,11 +275,10 @@ class Index(ast.NodeVisitor):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self._assignment(node, [node.target] if node.value is not None else [])
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+    def visit_AugAssign(self, node: ast.AugAssign | ast.NamedExpr) -> None:
         self._assignment(node, [node.target])
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        self._assignment(node, [node.target])
+    visit_NamedExpr = visit_AugAssign
 
     def visit_For(self, node: ast.For) -> None:
         self._assigned_to(node, [node.target])
@@ -302,18 +297,14 @@ class Index(ast.NodeVisitor):
                 if isinstance(each, ast.Name):
                     self._assignments.setdefault(each.id, []).append((self._heads, node))
 
-    def visit_Import(self, node: ast.Import) -> None:
-        self._import(node)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        self._import(node)
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         for name, module, original in () if self._scope else imports_in(node):
             if name == "*":
                 self.stars.append(module)
             else:
                 self.imports.setdefault(name, []).append((module, original))
+
+    visit_ImportFrom = visit_Import
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.lambdas.setdefault(node.lineno, []).append(node)
@@ -453,12 +444,6 @@ def _codes(module: CodeType) -> dict[str, list[CodeType]]:
 class _Reducer(ast.NodeTransformer):
     """Removes, in place, what doesn't change what the code does, and what Pythons write differently."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._definition(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._definition(node)
-
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._strip(node)
         node.body = [self._member(each) for each in node.body]
@@ -471,12 +456,14 @@ class _Reducer(ast.NodeTransformer):
             node.value = self.visit(node.value)
         return node
 
-    def _definition(self, node: _Function) -> ast.AST:
+    def visit_FunctionDef(self, node: _Function) -> ast.AST:
         node.returns = node.type_comment = None
         self._strip(node)
         self.generic_visit(node)
         node.body = node.body or [ast.Pass()]
         return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def _strip(self, node: _Function | ast.ClassDef) -> None:
         node.decorator_list = []

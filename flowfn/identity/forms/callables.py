@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.identity.code.compiled import assigned_around
 from flowfn.identity.code.functions import goes_by_its_name
 from flowfn.identity.code.marked import attributes_of_function
+from flowfn.identity.code.unwrapping import content_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
@@ -87,7 +88,7 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     """By name; local functions and lambdas, which share names, also by code and closure."""
     if "<" not in value.__qualname__:
         return _named_function(walk, value)
-    captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
+    captured = [_constant(walk, content_of(cell)) for cell in value.__closure__ or ()]
     return tagged("function", qualified_name(value), _code(value), captured, *_given(walk, value))
 
 
@@ -152,65 +153,45 @@ def _held(walk: Walk, function: types.FunctionType, wrapped: Any) -> list[Any]:
     """What a function captured beside what it is around. A variable that it sets itself is its state, and nothing that
     it was given: it counts as something of which only the type is known."""
     own = assigned_around(function.__code__)
-    given = _cells_beside(function, wrapped)
-    return [walk.by_type(function) if name in own else _captured(walk, cell) for name, cell in given]
+    given = _captured_beside(function, wrapped)
+    return [walk.by_type(function) if name in own else _constant(walk, value) for name, value in given]
 
 
 def _handed_to_library(walk: Walk, function: types.FunctionType, wrapped: Any) -> list[Any]:
     """What a library's function captured that tells it from others: of an object of a library's class that has no value
     nothing does, and makes the walk weak."""
     states, told = assigned_around(function.__code__), list[Any]()
-    for name, cell in _cells_beside(function, wrapped):
+    for name, value in _captured_beside(function, wrapped):
         if name in states:
             walk.by_type(function)
-        if name in states or _holds(cell, function):
+        if name in states or value is function:
             continue
         weak, walk.weak = walk.weak, ""
-        form = _captured(walk, cell)
-        if not walk.weak or type(cell.cell_contents) in CALLABLES or is_own(type(cell.cell_contents)):
+        form = _constant(walk, value)
+        if not walk.weak or type(value) in CALLABLES or is_own(type(value)):
             told.append(form)
         walk.weak = walk.weak or weak
     return told
 
 
-def _cells_beside(function: types.FunctionType, wrapped: Any) -> list[tuple[str, types.CellType]]:
-    """A function's closure without what it is around, locks, which decide only when it runs, and what it keeps in what
-    began empty, as a memo does: neither tells it from others."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    states = states_of(function)
+def _captured_beside(function: types.FunctionType, wrapped: Any) -> list[tuple[str, Any]]:
+    """What a function captured without what it is around, locks, which decide only when it runs, and what it keeps in
+    what began empty, as a memo does: neither tells it from others."""
+    values = map(content_of, function.__closure__ or ())
+    captured, states = zip(function.__code__.co_freevars, values, strict=True), states_of(function)
     return [
-        (name, cell)
-        for name, cell in cells
-        if name not in states and not _holds(cell, wrapped) and not _holds_a_lock(cell)
+        (name, value)
+        for name, value in captured
+        if name not in states and value is not wrapped and not _is_a_lock(value)
     ]
 
 
-def _holds_a_lock(cell: types.CellType) -> bool:
-    try:
-        kind = type(cell.cell_contents)
-    except ValueError:  # not assigned yet
-        return False
-    return kind.__module__ in _OF_LOCKS and kind.__name__ in _LOCKS
+def _is_a_lock(value: Any) -> bool:
+    return type(value).__module__ in _OF_LOCKS and type(value).__name__ in _LOCKS
 
 
 _OF_LOCKS = frozenset({"_thread", "threading", "asyncio.locks", "multiprocessing.synchronize"})
 _LOCKS = frozenset({"lock", "Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"})
-
-
-def _holds(cell: types.CellType, value: Any) -> bool:
-    try:
-        return cell.cell_contents is value
-    except ValueError:  # not assigned yet
-        return False
-
-
-def _captured(walk: Walk, cell: types.CellType) -> Any:
-    """What a closure holds."""
-    try:
-        value = cell.cell_contents
-    except ValueError:  # not assigned yet
-        return None
-    return _constant(walk, value)
 
 
 def _constant(walk: Walk, value: Any) -> Any:

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import dropwhile, islice, pairwise
 from types import CodeType, FunctionType
-from typing import Any
 
 from flowfn.identity.code.around import code_around
 from flowfn.identity.code.compiled import changes_items, code_inside
+from flowfn.identity.code.unwrapping import content_of
 from flowfn.identity.made_with.assignments import Step, steps_of_maker
 
 __all__ = ["CONTAINERS", "states_of"]
@@ -32,19 +32,12 @@ def states_of(function: FunctionType) -> frozenset[str]:
     if not function.__closure__ or not changes_items(function.__code__):
         return frozenset()
     held = zip(function.__code__.co_freevars, function.__closure__, strict=True)
-    names = [name for name, cell in held if _holds_a_container(cell)]
+    names = [name for name, cell in held if type(content_of(cell)) in CONTAINERS]
     if not names:
         return frozenset()
     module = sys.modules.get(str(function.__globals__.get("__name__")))
     path = (*code_around(module, function.__code__.co_qualname), function.__code__)
     return frozenset(name for name in names if _is_a_state(path, name))
-
-
-def _holds_a_container(cell: Any) -> bool:
-    try:
-        return type(cell.cell_contents) in CONTAINERS
-    except ValueError:  # not assigned yet
-        return False
 
 
 @lru_cache(maxsize=1024)
