@@ -164,7 +164,7 @@ class Index(ast.NodeVisitor):
             for heads, decorators, node in self._definitions.get(name, ())
         )
         found = [*assigned, *defined]
-        return "\n".join(line for heads, text in found for line in (*map(ast.unparse, heads), text)) or None
+        return "\n".join(line for heads, text in found for line in (*map(self._text, heads), text)) or None
 
     def _is_flowfns(self, decorator: ast.expr) -> bool:
         """Whether a decorator is flowfn's, whose options change nothing of what a function gives."""
@@ -185,11 +185,11 @@ class Index(ast.NodeVisitor):
             _gives(node, name) for _, node in self._assignments.get(name, ())
         )
 
-    def _text(self, node: _Binding) -> str:
-        """An assignment, reduced; a long table as it stands, comments and all, since writing it anew takes seconds."""
-        whole = _value_of(node) if isinstance(node, ast.For | ast.withitem) else node
-        first, last = whole.lineno - 1, whole.end_lineno or whole.lineno
-        return _assigned(node) if last - first <= _LONG else "".join(self._lines[first:last])
+    def _text(self, node: _Binding | ast.expr) -> str:
+        """What a binding is told by, reduced; a long table as it stands, since writing it anew takes seconds."""
+        told = _told_of(node)
+        first, last = told.lineno - 1, told.end_lineno or told.lineno
+        return ast.unparse(told) if last - first <= _LONG else "".join(self._lines[first:last])
 
     def find(self, code: CodeType) -> ast.AST | None:
         """The node that the code was compiled from, or None if the file no longer has it."""
@@ -337,13 +337,9 @@ def _gives(statement: _Binding, name: str) -> bool:
     return is_stored == {True} and not isinstance(statement, ast.AugAssign)
 
 
-def _assigned(node: _Binding) -> str:
-    """An assignment without its annotation; of a plain one what is assigned, and of another binding what it is of."""
-    return ast.unparse(_value_of(node))
-
-
-def _value_of(node: _Binding) -> ast.stmt | ast.expr:
-    """What a binding is told by: the value that is assigned, where that is all, or the whole."""
+def _told_of(node: _Binding | ast.expr) -> ast.stmt | ast.expr:
+    """What a binding is told by: the value that is assigned, without its annotation, where that is all; of a loop
+    and of a `with` what they go over; or the whole."""
     if isinstance(node, ast.For):
         return node.iter
     if isinstance(node, ast.withitem):
