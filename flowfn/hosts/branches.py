@@ -210,15 +210,19 @@ class _Branches:
         return any(has_at_hand(each, queue) for queue in queues_of(task) for each in mine)
 
     def expect(self, before: Before, future: Future[Any]) -> bool:
-        """Say of a branch that it will come: it is there, and isn't busy. Whether that wasn't said yet.
+        """Say of a branch that it will come: it is there, and isn't busy, and either it is known to be the one of that
+        number, or all branches wait. Whether that wasn't said yet.
 
         One that waits for other branches to end may wait for the call that is held. What it made then it made after
         these had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
         One whose own call is held comes no further by itself: where both calls are in doubt, both are refused.
         """
-        assert self._frame.branches is not None
+        known = self._frame.branches
+        assert known is not None
         assert before.branch is not None
-        tasks, expected = self._by_number.get(before.branch, ()), self._frame.branches.expected
+        if not (self.wait or known.is_known(before.branch)):
+            return False
+        tasks, expected = self._by_number.get(before.branch, ()), known.expected
         waits_for_it = before.in_doubt and any(task in _waiting or joins(task) for task in tasks)
         if waits_for_it or any(self._is_busy(task, future) for task in tasks) or not tasks:
             return False

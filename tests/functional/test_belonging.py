@@ -615,3 +615,50 @@ def test_a_branch_of_edited_code_gets_the_record_of_one_that_is_another_now(
         workers.run(before, {})
     assert workers.run(after, None) == ["X", "Y"]
     assert workers.ran == []
+
+
+@pytest.mark.parametrize("waits", ["", "charge", "mail"])
+@pytest.mark.parametrize("after", ["abc", "bac", "cba", "cb", "ab"])
+def test_an_item_that_another_branch_has_now_keeps_its_records(
+    async_world: World, monkeypatch: pytest.MonkeyPatch, after: str, waits: str
+) -> None:
+    """Section 4, rule 1: branches are counted, so that an item in front has all others be of other numbers; it won't
+    make their calls, whatever it waits for before its own."""
+    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    items, ran = "bc", list[str]()
+
+    def step(name: str) -> Any:
+        @async_world.task(name=name)
+        async def run(item: str) -> str:
+            ran.append(f"{name} {item}")
+            return ran[-1]
+
+        return run
+
+    steps = {name: step(name) for name in ("charge", "mail")}
+
+    @async_world.entrypoint
+    async def wf() -> list[list[str]]:
+        others = asyncio.get_running_loop().create_future()  # nobody sees that it is for the others' sake
+
+        async def one(item: str) -> list[str]:
+            found = []
+            for name, call in steps.items():
+                if item == "a" and name == waits:
+                    await others
+                found.append(await call(item))
+            if item == "b":
+                others.set_result(None)
+            return found
+
+        found = await asyncio.gather(*map(one, items))
+        if items == "bc":
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    items, ran[:] = after, []
+    expected = [[f"charge {item}", f"mail {item}"] for item in after]
+    assert async_world.invoke(wf, None, thread_id="t") == expected
+    assert ran == (["charge a", "mail a"] if "a" in after else [])

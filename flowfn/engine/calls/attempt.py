@@ -206,10 +206,18 @@ def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) 
         more += told_rows(journal, call, failed=channel == ERROR)
     ledger, told = call.run.ledger, None
     if ledger.records and call.digest is not None:
-        told = partial(ledger.note, call)
+        told = partial(_note_news, call)
     return journal.record(
         host, call.note, channel, data, call.future, more, settles=_settled_by(call), told=told
     )
+
+
+def _note_news(call: Call, data: bytes) -> None:
+    """Note what a call came to that ran."""
+    ledger, frame = call.run.ledger, call.parent
+    ledger.note(call, data)
+    if frame is not None and call.task not in ledger.records:
+        frame.has_news(call.branch)
 
 
 def _settled_by(call: Call) -> Future[Any] | None:

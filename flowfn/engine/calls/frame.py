@@ -185,11 +185,18 @@ class Frame:
 
     def keeps(self, record: Record, branch: int) -> bool:
         """Whether a record that a branch of its code comes upon is kept for the branch that it is of."""
-        if self.numbers is None:
-            return False
+        return self.numbers is not None and self._branches.keep(record, branch)
+
+    def has_news(self, branch: int) -> None:
+        """A new call of a branch of its code has an outcome."""
+        if self.numbers is not None:
+            self._branches.has_news(branch)
+
+    @property
+    def _branches(self) -> Branches:
         if self.branches is None:
-            self.branches = Branches()
-        return self.branches.keep(record, branch)
+            self.branches = Branches(self.call.definition.code)
+        return self.branches
 
     def branch_began(self) -> Sequence[FrameType]:
         """What began the current branch of its code, and what waits for that, the innermost first; nothing for what

@@ -85,8 +85,8 @@ class _Seeker:
         return claimant_of(self._frame, self._call.definition)
 
     def is_others(self, record: Record) -> bool:
-        branches, code = self._frame.branches, self._frame.call.definition.code
-        return branches is not None and branches.is_others(record, self._call.branch, code)
+        branches = self._frame.branches
+        return branches is not None and branches.is_others(record, self._call.branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None

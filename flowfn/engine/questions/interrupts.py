@@ -268,7 +268,7 @@ class _Seeker:
         frame, branch = self._frame, self._branch
         if branch is None or not frame.keeps(record, branch) or frame.branches is None:
             return False
-        return frame.branches.are_told(record, branch, frame.call.definition.code)
+        return frame.branches.are_told(record, branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         return self._frame.run.ledger.similar.possible(similar, self._digest, self._frame)

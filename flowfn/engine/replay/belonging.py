@@ -2,10 +2,11 @@
 
 Rule: it is its own branch's, as long as that may still come for it; another branch that comes upon it is held until it
 has been claimed, or that is sure not to come. A branch won't that has made a later one of its calls again, nor one that
-does another's work, or whose work another does: what takes an item from a queue is whoever was free. Where a branch is
-there and in no such way gone astray, and waits for something else, it will come, and its records are no one else's.
-That needs branches to have the numbers that they had: where the code was edited, a branch has if it has come upon a
-record of its own.
+does another's work, or whose work another does: what takes an item from a queue is whoever was free. Nor does one that
+has had the outcome of a new call, while its code is as it was: when its number left the record, it had had none. Where
+a branch is there and in no such way gone astray, and waits for something else, it will come, and its records are no one
+else's. That needs branches to have the numbers that they had: a branch has if it has come upon a record of its own,
+and, as long as nobody knows better, where the code wasn't edited.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 class Branches:
     """How far the branches of a frame's code have come in their recorded calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, code: str) -> None:
+        self._code = code
+        """The fingerprint of the code."""
         self._come: dict[int, float] = {}
         """When the latest call was made that each has made again, as `CallInfo.born`."""
         self._held: set[Call] = set()
@@ -34,11 +37,15 @@ class Branches:
         self.apart = False
         """Whether a call was a new one though another branch's record was left that equals it: from then on occurrences
         don't count as they did when that was recorded."""
+        self._with_news: set[int] = set()
+        """The branches, but for what calls the code, that have had the outcome of a new call."""
 
     def keep(self, record: Record, branch: int) -> bool:
         """Whether the record that a branch comes upon is kept for the one that it is of."""
         info = record.info
         if info is None or info.branch == branch or self._holds[info.branch]:
+            return False
+        if info.branch in self._with_news and info.scope_code == self._code:
             return False
         return self.come(info.branch) <= info.born
 
@@ -46,16 +53,20 @@ class Branches:
         """How far a branch has come; infinitely, if it won't come for any record."""
         return self._come.get(branch, 0)
 
-    def is_others(self, record: Record, branch: int, code: str) -> bool:
-        """Whether the record that a branch of that code comes upon is of one that is expected to come for it."""
+    def is_known(self, branch: int) -> bool:
+        """Whether a branch is the one that had its number, as it has come upon a record of its own."""
+        return branch in self._come or branch == 0
+
+    def is_others(self, record: Record, branch: int) -> bool:
+        """Whether the record that a branch comes upon is of one that is expected to come for it."""
         info = record.info
         if info is None or info.branch not in self.expected or not self.keep(record, branch):
             return False
-        return self.are_told(record, branch, code)
+        return self.are_told(record, branch)
 
-    def are_told(self, record: Record, branch: int, code: str) -> bool:
-        """Whether a branch of that code is told by its number from the one that a record is of."""
-        return record.info is not None and (record.info.scope_code == code or branch in self._come)
+    def are_told(self, record: Record, branch: int) -> bool:
+        """Whether a branch is told by its number from the one that a record is of."""
+        return record.info is not None and (record.info.scope_code == self._code or branch in self._come)
 
     def hold(self, call: Call) -> None:
         """A call of one branch came upon the record of another, and is held."""
@@ -67,6 +78,11 @@ class Branches:
         if call in self._held:
             self._held.remove(call)
             self._holds[call.branch] -= 1
+
+    def has_news(self, branch: int) -> None:
+        """A new call of a branch has an outcome."""
+        if branch:
+            self._with_news.add(branch)
 
     def claim(self, record: Record, branch: int) -> None:
         """A branch goes on with a record."""
