@@ -617,6 +617,39 @@ def test_a_branch_of_edited_code_gets_the_record_of_one_that_is_another_now(
     assert workers.ran == []
 
 
+@pytest.mark.parametrize("items", [(1, 2), ("b", "c"), ({"id": "b"}, {"id": "c"}), (*IDS.values(),)], ids=str)
+def test_items_in_another_order_keep_their_records_under_a_limit(
+    async_world: World, items: tuple[Any, ...]
+) -> None:
+    """Section 4, rule 1: a branch that has yet to be let in, and has made no call, may be about another item now."""
+    ran, order, lost = list[Any](), [*items], True
+
+    @async_world.task
+    async def charge(item: Any) -> str:
+        ran.append(item)
+        return f"receipt {item}"
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        limit = asyncio.Semaphore(1)
+
+        async def one(item: Any) -> str:
+            async with limit:
+                return str(await charge(item))
+
+        found = await asyncio.gather(*map(one, order))
+        if lost:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    order.reverse()
+    lost = False
+    assert async_world.invoke(wf, None, thread_id="t") == [f"receipt {item}" for item in order]
+    assert ran == [*items]
+
+
 @pytest.mark.parametrize("waits", ["", "charge", "mail"])
 @pytest.mark.parametrize("after", ["abc", "bac", "cba", "cb", "ab"])
 def test_an_item_that_another_branch_has_now_keeps_its_records(
