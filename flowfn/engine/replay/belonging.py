@@ -48,7 +48,7 @@ class Branches:
             return False
         if info.branch in self._with_news and info.scope_code == self._code:
             return False
-        if equal and info.code and info.arguments and not self.is_known(info.branch):
+        if equal and info.code and info.arguments and info.branch not in self._come:
             return False
         return self.come(info.branch) <= info.born
 
