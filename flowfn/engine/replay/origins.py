@@ -14,6 +14,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.told import keys_of, known_as, told_in
 
 if TYPE_CHECKING:
@@ -86,8 +87,11 @@ class Anew:
         left_out = set[str]()
         if call is not None and call.digest is not None:
             leaves = [leaf.text for leaf in call.digest.leaves]
-            if not call.definition.all_count:
-                left_out = told_in([call.args, call.kwargs], fractions=fractions)
+            given = [*call.args, *call.kwargs.values()]
+            if call.digest.weak:  # what an object holds doesn't count either
+                given += [attributes_of(each) for each in given]
+            if call.digest.weak or not call.definition.all_count:
+                left_out = told_in(given, fractions=fractions)
         self._left[next(self._numbers)] = data, leaves, left_out
         self._size += len(data)
         if self._size > _KEPT:
