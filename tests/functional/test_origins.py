@@ -4,6 +4,7 @@ Rules 2 to 4 of section 4: only what is made anew on each attempt may differ in 
 """
 
 import contextvars
+import random
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -288,6 +289,7 @@ def test_an_id_that_a_new_call_hands_on_is_in_doubt(world: World, held: bool) ->
 @pytest.mark.parametrize("make", [flowfn.uuid4, flowfn.random], ids=["uuid4", "random"])
 def test_what_was_made_once_names_no_item(world: World, make: Callable[[], Any]) -> None:
     """Rule 3: it goes by its place in the code, and with another customer where a new one comes in front."""
+    random.seed(7)  # of others one in a hundred has so few digits that it looks like none that was made
     names, fails, charged = ["b", "c"], [True], list[str]()
 
     @world.task
