@@ -84,6 +84,20 @@ class Runner(Protocol):
         """Try to stop a job that already runs; False if it can't be stopped."""
 
 
+class Turns(Protocol):
+    """In which order branches of asyncio code hear of outcomes; see `hosts/in_turn.py`."""
+
+    async def come(self, order: float, place: float) -> None:
+        """Suspend until it is the turn of an outcome."""
+
+    def block(self, order: float, place: float, timeout: float | None) -> None:
+        """Block until it is, for so many seconds at most."""
+
+
+Turn = tuple[Turns, float, float]
+"""Who lets it be heard of, and the order and the place of an outcome."""
+
+
 class Future(UnlockedFuture[R], Generic[R]):
     """The result, at some time, of a task call.
 
@@ -105,8 +119,8 @@ class Future(UnlockedFuture[R], Generic[R]):
     """Stops what runs on a worker; says whether it could."""
     taker: int | None = None
     """The thread that took the job to run it in place, as it waited."""
-    turn: Callable[[], Awaitable[None]] | None = None
-    """Suspends a branch of asyncio code until it is to hear of this; see `hosts/in_turn.py`."""
+    turn: Turn | None = None
+    """When a branch of asyncio code, or a thread of its, is to hear of this."""
     _place: Callable[[], None] | None = None
     before: Callable[[], Before | None] = staticmethod(lambda: None)
     _tell: Callable[[Future[R]], Any] | None = None
@@ -217,7 +231,7 @@ class Future(UnlockedFuture[R], Generic[R]):
             RuntimeError: called on the event loop's own thread before it is done; await it there.
         """
         self.seen = True
-        if self._state != FINISHED:
+        if self._state != FINISHED or self.turn is not None:
             self.wait(timeout)
         if self._state == FINISHED and self._exception is None:
             return self._result  # type: ignore[no-any-return]
@@ -250,16 +264,18 @@ class Future(UnlockedFuture[R], Generic[R]):
     def wait(self, timeout: float | None) -> None:
         """Block until it is done, running the job in place where nobody has taken it; that isn't looking at it."""
         self.place_for_this_thread(timeout)
-        if self.done():
-            return
-        if self.runner is not None:
-            self.runner.refuse_to_block()
-        frame = current_frame.get()
-        if frame is None or frame.seat is None:
-            self._run_or_wait(timeout)
-        else:
-            with aside():
+        if not self.done():
+            if self.runner is not None:
+                self.runner.refuse_to_block()
+            frame = current_frame.get()
+            if frame is None or frame.seat is None:
                 self._run_or_wait(timeout)
+            else:
+                with aside():
+                    self._run_or_wait(timeout)
+        if self.turn is not None and self.done():
+            (turns, order, place), self.turn = self.turn, None
+            turns.block(order, place, timeout)
 
     def _run_or_wait(self, timeout: float | None) -> None:
         if timeout is None and self.runner is not None:
@@ -324,8 +340,8 @@ class Future(UnlockedFuture[R], Generic[R]):
             frame = current_frame.get()
             await (joining if frame is None or frame.seat is None else wait_aside(joining))
         if self.turn is not None:
-            turn, self.turn = self.turn, None
-            await turn()
+            (turns, order, place), self.turn = self.turn, None
+            await turns.come(order, place)
         if runner is not None and isinstance(self._exception, Suspended):
             await runner.others_end()
 

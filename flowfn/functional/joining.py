@@ -142,7 +142,8 @@ async def _ended(future: Future[R]) -> Future[R]:
     if not future.done() and future.runner is not None:
         await future.runner.join(future)
     if future.turn is not None:
-        await future.turn()
+        turns, order, place = future.turn
+        await turns.come(order, place)
     return future
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.errors import Stopped
-from flowfn.futures import BLOCKS, Future, Job
+from flowfn.futures import BLOCKS, Future, Job, Turn
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.branches import is_held_for_branch, until_placeable, watch_of
 from flowfn.hosts.claims import Claimer, claims_together
@@ -319,8 +319,8 @@ class LoopHost:
     def branch_began(self, frame: Frame) -> list[FrameType]:
         return branch_began(frame)
 
-    def turn_of(self, frame: Frame, order: float, place: float) -> Callable[[], Awaitable[None]] | None:
-        return turn_of(frame, order, place) if threading.get_ident() == self.thread else None
+    def turn_of(self, frame: Frame, order: float, place: float) -> Turn | None:
+        return turn_of(frame, self.loop, self.thread, order, place)
 
     def handed(self, frame: Frame) -> frozenset[tuple[str, str]]:
         return handed(frame)

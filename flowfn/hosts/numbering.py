@@ -162,6 +162,9 @@ _Task = _NamedTask if (3, 13) <= sys.version_info < (3, 13, 3) else asyncio.Task
 class Numbers:
     """The branches of a frame's code, but for its home, and their numbers."""
 
+    turns: Any = None
+    """In which order they hear of outcomes while recorded calls are left; see `hosts/in_turn.py`."""
+
     def __init__(self, frame: Frame) -> None:
         self.given: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
         self.waiters: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()
@@ -169,8 +172,6 @@ class Numbers:
         self.starting: list[int | None] = []
         """Those of tasks that are being made; None of one that isn't counted."""
         self.frame = frame
-        self.turns: Any = None
-        """In which order they hear of outcomes while recorded calls are left; see `hosts/in_turn.py`."""
         self.watch: Any = None
         """Who looks at them while calls are held for one of them; see `hosts/branches.py`."""
         self._made: Counter[tuple[int, str]] = Counter()

@@ -7,6 +7,7 @@ of anyio upon it. What waits in any other, for a timer or a socket, does somethi
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,15 @@ def comes_no_further(task: Task, frame: Frame) -> bool:
 def is_at_work(task: Task, frame: Frame) -> bool:
     """Whether a task waits for a call of the frame's that runs."""
     return any(code.cr_frame.f_locals["future"] in frame.calls.open for code in _standing(task, _CALLS))
+
+
+def waits_on_thread(thread: int) -> bool:
+    """Whether a thread waits for others: for a queue, a lock or an event of Python's, to end, or to be given work."""
+    frame = sys._current_frames().get(thread)
+    return frame is None or frame.f_globals.get("__name__") in _THREADS
+
+
+_THREADS = ("threading", "queue", "concurrent.futures.thread")
 
 
 def queues_of(task: Task) -> Iterator[Any]:

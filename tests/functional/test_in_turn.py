@@ -1,12 +1,20 @@
 """Branches of a resumed run hear of outcomes when they did, so that what they share goes to whom it went (G1, G2)."""
 
 import asyncio
+import queue
+import threading
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 from itertools import count
 
 import pytest
 
+from checkpointers import MemorySaver
+from flowfn import entrypoint, task
+from flowfn.context import current_frame
 from flowfn.hosts import in_turn
 
 from ..worlds import World
@@ -147,3 +155,175 @@ def test_branches_go_on_where_a_call_was_taken_away(
     edited = True
     ran.clear()
     assert (async_world.invoke(wf, None, thread_id="t"), ran) == ([["a0", "a1", "a2"], ["b0"]], [])
+
+
+class Threads:
+    """Workers on threads, each with an item of its own first, and then with those of a queue. The first one makes the
+    first call, and ends last."""
+
+    def __init__(self) -> None:
+        self.ran, self.numbers = list[str](), count(1)
+        self.begin, self.rest = threading.Event(), threading.Event()
+
+        @task
+        def number() -> int:
+            return next(self.numbers)
+
+        @task
+        def account(name: str, number: int) -> str:
+            self.ran.append(name)
+            if name == "a":
+                self.rest.wait(10)
+            return f"{name}{number}"
+
+        self.number, self.account = number, account
+
+    def work(self, item: str, items: "queue.SimpleQueue[str]") -> list[str]:
+        found = list[str]()
+        if item == "b":
+            self.begin.wait(10)
+        with suppress(queue.Empty):
+            while True:
+                number = self.number()
+                self.begin.set()
+                found.append(self.account(item, number.result()).result())
+                item = items.get_nowait()
+        self.rest.set()
+        return found
+
+
+async def on_threads(work: Callable[[str], list[str]]) -> list[list[str]]:
+    return await asyncio.gather(*(asyncio.to_thread(work, item) for item in "ab"))
+
+
+async def blocking_the_loop(work: Callable[[str], list[str]]) -> list[list[str]]:
+    with ThreadPoolExecutor() as pool:
+        begun = [pool.submit(copy_context().run, work, item) for item in "ab"]
+    return [each.result() for each in begun]
+
+
+def test_what_threads_share_goes_to_whom_it_went(async_world: World) -> None:
+    """G2: a thread of a branch's hears of its outcomes when it did, and takes nothing that another one had taken."""
+    threads, lost = Threads(), True
+
+    @async_world.entrypoint
+    async def wf() -> list[list[str]]:
+        items: queue.SimpleQueue[str] = queue.SimpleQueue()
+        items.put("c")
+        found = await on_threads(lambda item: threads.work(item, items))
+        if lost:
+            raise ConnectionError(*map(len, found))
+        return found
+
+    with pytest.raises(ConnectionError) as raised:
+        async_world.invoke(wf, {}, thread_id="t")
+    assert raised.value.args == (1, 2)
+    lost = False
+    threads.ran.clear()
+    threads.begin.clear()
+    found = async_world.invoke(wf, None, thread_id="t")
+    assert ([[each[0] for each in one] for one in found], threads.ran) == ([["a"], ["b", "c"]], [])
+
+
+def test_a_thread_waits_for_one_that_is_about_to_ask(async_world: World) -> None:
+    """G2: an outcome isn't heard of before an earlier one that another thread was handed, and has yet to look at."""
+    heard, lost, go = list[str](), True, queue.SimpleQueue[None]()
+
+    @task
+    def step(name: str) -> None:
+        if name == "second":
+            go.get(timeout=10)
+
+    def first() -> None:
+        frame = current_frame.get()
+        assert frame is not None
+        future = step("first")
+        if not lost:
+            go.put(None)
+            while not (in_turn.some_wait_for_turns(frame) or heard):
+                pass
+        future.result()
+        heard.append("first")
+        go.put(None)
+
+    def second() -> None:
+        if not lost:
+            go.get(timeout=10)
+        step("second").result()
+        heard.append("second")
+
+    @async_world.entrypoint
+    async def wf() -> None:
+        await asyncio.gather(*map(asyncio.to_thread, (first, second)))
+        await step("third")
+        if lost:
+            raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    lost = False
+    heard.clear()
+    async_world.invoke(wf, None, thread_id="t")
+    assert heard == ["first", "second"]
+
+
+def test_threads_go_on_where_the_loop_waits_for_them(
+    async_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Section 4.1: code that blocks its loop until its threads have ended is resumed; these can't wait for the loop."""
+    monkeypatch.setattr(in_turn, "PATIENCE", 0.01)
+    threads, lost = Threads(), True
+
+    @async_world.entrypoint
+    async def wf() -> int:
+        await asyncio.create_task(asyncio.sleep(0))  # there are branches
+        items: queue.SimpleQueue[str] = queue.SimpleQueue()
+        found = await blocking_the_loop(lambda item: threads.work(item, items))
+        if lost:
+            raise ConnectionError("lost")
+        return len(found)
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    lost = False
+    assert async_world.invoke(wf, None, thread_id="t") == 2
+
+
+def test_a_thread_goes_on_whose_loop_has_ended(
+    memory_saver: MemorySaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G1: a thread that waits for its turn as its run fails, and the loop with it, waits no longer."""
+    monkeypatch.setattr(in_turn, "PATIENCE", 0.5)
+    lost, pool, ended = True, ThreadPoolExecutor(), list[str]()
+
+    @task
+    def step(name: str) -> str:
+        return name
+
+    def work() -> None:
+        step("first").result()
+        step("second").result()
+        ended.append("second")
+
+    @entrypoint(checkpointer=memory_saver)
+    async def wf() -> None:
+        frame = current_frame.get()
+        assert frame is not None
+        await asyncio.create_task(asyncio.sleep(0))  # there are branches
+        if lost:
+            await step("missing")
+        working = asyncio.get_running_loop().run_in_executor(pool, copy_context().run, work)
+        while not (lost or in_turn.some_wait_for_turns(frame)):
+            await asyncio.sleep(0)
+        if lost:
+            await working
+        raise ConnectionError("lost")
+
+    for again in (False, True):
+        own = asyncio.new_event_loop()
+        lost = not again
+        with pytest.raises(ConnectionError):
+            own.run_until_complete(wf.ainvoke(None if again else {}, thread_id="t"))
+        own.close()
+    pool.shutdown()
+    assert ended == ["second"]

@@ -5,7 +5,6 @@ Rule: an outcome was heard of after the calls that had been made before it was r
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,20 +13,24 @@ if TYPE_CHECKING:
 
 
 class Remade:
-    """The recorded calls of one scope, until they are made again, in the order in which they had been made."""
+    """The recorded calls of one scope, until they are made again, in the order in which they had been made. Any thread
+    may ask: of two that do at once neither looks past a call that is left."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         made = [(record.info.born, record) for record in records if record.info is not None]
-        self._left = deque(sorted(made, key=lambda each: each[0]))
+        self._made = sorted(made, key=lambda each: each[0])
+        self._come = 0
+        """So many of these are made again."""
 
     def is_left_before(self, place: float) -> bool:
         """Whether one is left that had been made before the outcome of that place was recorded."""
-        left = self._left
-        while left and left[0][1].claimed:
-            left.popleft()
-        return bool(left) and left[0][0] < place
+        made, come = self._made, self._come
+        while come < len(made) and made[come][1].claimed:
+            come += 1
+        self._come = come
+        return come < len(made) and made[come][0] < place
 
     def pass_by(self, place: float) -> None:
         """Expect no longer those that had been made before that."""
         while self.is_left_before(place):
-            self._left.popleft()
+            self._come += 1
