@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.futures import Future
 from flowfn.hosts.at_hand import has_at_hand
+from flowfn.hosts.in_turn import keeps_waiting
 from flowfn.hosts.numbering import number_of, numbers_of
 from flowfn.hosts.standing import Task, comes_no_further, is_at_work, joins, queues_of
 from flowfn.python.apart import run_apart
@@ -83,7 +84,7 @@ def _waits(branch: Task) -> Iterator[None]:
 async def _all_wait(frame: Frame, future: Future[Any]) -> None:
     """Suspend until every other branch waits."""
     patience, steps = PATIENCE, -1
-    while future.held and patience > 0 and not _all(_tasks_of(frame), joins):
+    while future.held and patience > 0 and not _all(_tasks_of(frame), joins, frame):
         at_work = len(frame.calls.open) > len(frame.calls.unplaced)
         patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
         steps = frame.steps
@@ -187,7 +188,7 @@ class _Branches:
     @cached_property
     def wait(self) -> bool:
         """Whether all wait for what others do, or for calls."""
-        return _all(self._tasks, lambda task: comes_no_further(task, self._frame))
+        return _all(self._tasks, lambda task: comes_no_further(task, self._frame), self._frame)
 
     @cached_property
     def _by_number(self) -> dict[int | None, list[Task]]:
@@ -231,9 +232,10 @@ class _Branches:
         return is_news
 
 
-def _all(tasks: Iterable[Task], stand: Callable[[Task], bool]) -> bool:
-    """Whether all branches wait: for a held call, or as they `stand`."""
-    return all(task in _waiting or stand(task) for task in tasks)
+def _all(tasks: Iterable[Task], stand: Callable[[Task], bool], frame: Frame) -> bool:
+    """Whether all branches wait: for a held call, for a turn that nobody brings about, or as they `stand`."""
+    left = tuple(task for task in tasks if task not in _waiting and not stand(task))
+    return not left or keeps_waiting(frame).issuperset(left)
 
 
 def _is_branch_of(task: Task, frame: Frame) -> bool:

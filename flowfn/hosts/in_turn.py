@@ -60,6 +60,12 @@ def some_wait_for_turns(frame: Frame) -> bool:
     return turns is not None and turns.are_awaited
 
 
+def keeps_waiting(frame: Frame) -> set[Task | None]:
+    """The branches of a frame's code whose turns don't come: nothing is called that they wait for."""
+    turns: Turns | None = None if frame.numbers is None else frame.numbers.turns
+    return set() if turns is None else turns.stuck
+
+
 class _Thread(NamedTuple):
     """A thread that hears of an outcome, and the branch that waits for it."""
 
@@ -118,6 +124,11 @@ class Turns:
     def are_awaited(self) -> bool:
         """Whether a branch waits."""
         return any(not each.has_given_up() for each in self._waiting)
+
+    @property
+    def stuck(self) -> set[Task | None]:
+        """The branches that wait, where nothing has happened for so long."""
+        return {each.task for each in self._waiting} if self._still >= STILL else set()
 
     def matter(self, order: float) -> bool:
         """Whether there is any order to what is heard of from now on. One who is handed an outcome asks."""

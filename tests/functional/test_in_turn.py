@@ -1,6 +1,7 @@
 """Branches of a resumed run hear of outcomes when they did, so that what they share goes to whom it went (G1, G2)."""
 
 import asyncio
+import math
 import queue
 import threading
 from collections import deque
@@ -9,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from itertools import count
+from typing import Any
 
 import pytest
 
 from checkpointers import MemorySaver
 from flowfn import entrypoint, task
 from flowfn.context import current_frame
-from flowfn.hosts import in_turn
+from flowfn.hosts import branches, in_turn
 
 from ..worlds import World
 
@@ -327,3 +329,53 @@ def test_a_thread_goes_on_whose_loop_has_ended(
         own.close()
     pool.shutdown()
     assert ended == ["second"]
+
+
+def test_a_call_is_placed_before_what_waits_for_another_one(
+    async_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G2: a call that came upon the record of a branch is placed, where that branch waits to hear of an outcome, and
+    this for a call that is made once the first has an outcome."""
+    monkeypatch.setattr(in_turn, "PATIENCE", math.inf)
+    monkeypatch.setattr(branches, "PATIENCE", math.inf)
+    numbers, lost = count(1), True
+
+    @async_world.task
+    async def number() -> int:
+        return next(numbers)
+
+    @async_world.task
+    async def step(name: str) -> str:
+        return name
+
+    @async_world.entrypoint
+    async def wf() -> list[Any]:
+        turn, never = asyncio.Event(), asyncio.Event()
+
+        async def first() -> int:
+            await step("first")
+            return int(await number())
+
+        async def second() -> int:
+            if lost:
+                await never.wait()
+            found = int(await number())
+            turn.set()
+            return found
+
+        async def third() -> None:
+            if not lost:
+                await turn.wait()
+            await step("third")
+
+        waiting = asyncio.create_task(second())
+        found = await asyncio.gather(third(), first())
+        if lost:
+            waiting.cancel()
+            raise ConnectionError("lost")
+        return [found[1], await waiting]
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    lost = False
+    assert async_world.invoke(wf, None, thread_id="t") == [1, 2]
