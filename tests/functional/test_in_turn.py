@@ -17,7 +17,7 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import entrypoint, task
 from flowfn.context import current_frame
-from flowfn.hosts import branches, in_turn
+from flowfn.hosts import branches, in_turn, loop
 
 from ..worlds import World
 
@@ -379,3 +379,40 @@ def test_a_call_is_placed_before_what_waits_for_another_one(
         async_world.invoke(wf, {}, thread_id="t")
     lost = False
     assert async_world.invoke(wf, None, thread_id="t") == [1, 2]
+
+
+def test_a_branch_hears_after_those_whose_outcomes_came_first(
+    async_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G2: the loop doesn't stand still for one branch's thread while another branch has yet to hear: they would go on
+    in an order that isn't recorded."""
+    heard, begin, ended = list[str](), threading.Event(), threading.Event()
+
+    @task
+    def slow() -> None:
+        begin.wait(10)
+
+    @task
+    def quick() -> None:
+        pass
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        running = slow()
+
+        async def first() -> None:
+            await running
+            heard.append("slow")
+
+        async def second() -> None:
+            running.add_done_callback(lambda _: ended.set())  # called after who waits was told
+            begin.set()
+            ended.wait(10)
+            monkeypatch.setattr(loop, "MOMENT", 10.0)
+            await quick()
+            heard.append("quick")
+
+        await asyncio.gather(first(), second())
+        return heard
+
+    assert async_world.invoke(wf, {}, thread_id="t") == ["slow", "quick"]
