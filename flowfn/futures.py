@@ -273,8 +273,10 @@ class Future(UnlockedFuture[R], Generic[R]):
             else:
                 with aside():
                     self._run_or_wait(timeout)
-        if self.turn is not None and self.done():
-            (turns, order, place), self.turn = self.turn, None
+        turn = self.turn
+        if turn is not None and self.done():
+            self.turn = None
+            turns, order, place = turn
             turns.block(order, place, timeout)
 
     def _run_or_wait(self, timeout: float | None) -> None:
