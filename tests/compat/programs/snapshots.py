@@ -182,10 +182,12 @@ async def threads_are_apart(t):
 
 @differs("a thread has to be named")
 async def thread_is_required(t):
-    """A graph with a saver wants a thread."""
+    """A graph with a saver wants a thread, and an id that says nothing names none."""
     graph = chain(t, "a").compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"x": ["i"]})
     await t.state(graph, {"configurable": {"checkpoint_ns": ""}})
+    await t.invoke(graph, {"x": ["j"]}, {"configurable": {"thread_id": None}})
+    await t.invoke(graph, {"x": ["k"]}, {"configurable": {"thread_id": ""}})
 
 
 async def state_without_a_checkpointer(t):
