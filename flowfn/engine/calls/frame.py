@@ -183,10 +183,9 @@ class Frame:
         """Which branch of its code is current; 0 for what calls it."""
         return self.host.branch(self) if self.call.definition.is_async else 0
 
-    def keeps(self, record: Record, branch: int, *, equal: bool = True) -> bool:
-        """Whether a record that a branch of its code comes upon is kept for the branch that it is of; `equal`, if no
-        time or id tells the call from it."""
-        return self.numbers is not None and self._branches.keep(record, branch, equal=equal)
+    def keeps(self, record: Record, branch: int) -> bool:
+        """Whether a record that a branch of its code comes upon is kept for the branch that it is of."""
+        return self.numbers is not None and self._branches.keep(record, branch)
 
     def has_news(self, branch: int) -> None:
         """A new call of a branch of its code has an outcome."""

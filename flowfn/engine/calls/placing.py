@@ -39,7 +39,7 @@ def waits_for(verdict: Verdict, call: Call, frame: Frame) -> Before | None:
     if isinstance(verdict, New):
         return None
     record, in_doubt = verdict.record, isinstance(verdict, Ambiguous) or verdict.how in LATER
-    if frame.keeps(record, call.branch, equal=record.task == call.task):
+    if frame.keeps(record, call.branch):
         assert record.info is not None
         assert frame.branches is not None
         return Before(record.info.branch, frame.branches.come(record.info.branch), in_doubt)
@@ -86,8 +86,7 @@ class _Seeker:
 
     def is_others(self, record: Record) -> bool:
         branches = self._frame.branches
-        is_equal = record.task == self._call.task
-        return branches is not None and branches.is_others(record, self._call.branch, equal=is_equal)
+        return branches is not None and branches.is_others(record, self._call.branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None

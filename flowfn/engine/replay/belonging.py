@@ -5,8 +5,8 @@ has been claimed, or that is sure not to come. A branch won't that has made a la
 does another's work, or whose work another does: what takes an item from a queue is whoever was free. Nor does one that
 has had the outcome of a new call, while its code is as it was: when its number left the record, it had had none. Where
 a branch is there and in no such way gone astray, and waits for something else, it will come, and its records are no one
-else's. That needs branches to have the numbers that they had: a branch surely has if it has come upon a record of its
-own. Before that it may be about another item, so that a call which arguments tell from others takes its equal's record.
+else's. That needs branches to have the numbers that they had: a branch has if it has come upon a record of its own,
+and, as long as nobody knows better, where the code wasn't edited.
 """
 
 from __future__ import annotations
@@ -40,15 +40,12 @@ class Branches:
         self._with_news: set[int] = set()
         """The branches, but for what calls the code, that have had the outcome of a new call."""
 
-    def keep(self, record: Record, branch: int, *, equal: bool = True) -> bool:
-        """Whether the record that a branch comes upon is kept for the one that it is of; `equal`, if no time or id
-        tells the call from it."""
+    def keep(self, record: Record, branch: int) -> bool:
+        """Whether the record that a branch comes upon is kept for the one that it is of."""
         info = record.info
         if info is None or info.branch == branch or self._holds[info.branch]:
             return False
         if info.branch in self._with_news and info.scope_code == self._code:
-            return False
-        if equal and info.code and info.arguments and info.branch not in self._come:
             return False
         return self.come(info.branch) <= info.born
 
@@ -60,10 +57,10 @@ class Branches:
         """Whether a branch is the one that had its number, as it has come upon a record of its own."""
         return branch in self._come or branch == 0
 
-    def is_others(self, record: Record, branch: int, *, equal: bool) -> bool:
+    def is_others(self, record: Record, branch: int) -> bool:
         """Whether the record that a branch comes upon is of one that is expected to come for it."""
         info = record.info
-        if info is None or info.branch not in self.expected or not self.keep(record, branch, equal=equal):
+        if info is None or info.branch not in self.expected or not self.keep(record, branch):
             return False
         return self.are_told(record, branch)
 
