@@ -6,7 +6,7 @@ coroutine, the blocking method drives it, the async one awaits it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from datetime import UTC, datetime
 from functools import partial
@@ -408,11 +408,13 @@ class Workflow(Stateful, Generic[P, R]):
         `return_exceptions` puts an error into the place of its result; else the first one is raised. The
         `max_concurrency` of the first config also says how many of them run at the same time, 32 if it is unset.
         """
+        from flowfn.hosts.side_by_side import side_by_side
+
         configs = _per_input(inputs, config)
         calls = [
             partial(self.invoke, item, one, **options) for item, one in zip(inputs, configs, strict=True)
         ]
-        return _side_by_side(calls, self._most_at_once(configs), return_exceptions)
+        return side_by_side(calls, self._most_at_once(configs), return_exceptions)
 
     async def abatch(
         self,
@@ -423,11 +425,13 @@ class Workflow(Stateful, Generic[P, R]):
         **options: Any,
     ) -> list[Any]:
         """`batch` for asyncio; all at the same time unless the first config has a `max_concurrency`."""
+        from flowfn.hosts.side_by_side import awaited_side_by_side
+
         configs = _per_input(inputs, config)
         calls = [
             partial(self.ainvoke, item, one, **options) for item, one in zip(inputs, configs, strict=True)
         ]
-        return await _awaited_side_by_side(calls, self._most_at_once(configs), return_exceptions)
+        return await awaited_side_by_side(calls, self._most_at_once(configs), return_exceptions)
 
     # -- going on -------------------------------------------------------------------------------
 
@@ -490,6 +494,7 @@ class Workflow(Stateful, Generic[P, R]):
             from flowfn.engine.hosts import refused_async
 
             raise refused_async(self._self_setup.program.name)
+        from flowfn.hosts.side_by_side import side_by_side
         from flowfn.invocation.running import run_blocking
 
         def taken_up(order: Order) -> Any:
@@ -497,13 +502,15 @@ class Workflow(Stateful, Generic[P, R]):
 
         due = self._due(config)
         calls = [partial(taken_up, order) for order in due.values()]
-        return dict(zip(due, _side_by_side(calls, _most(due), True), strict=True))
+        return dict(zip(due, side_by_side(calls, _most(due), True), strict=True))
 
     async def arecover(self, config: Config | None = None) -> dict[str, Any]:
         """`recover` for asyncio."""
+        from flowfn.hosts.side_by_side import awaited_side_by_side
+
         due = await self._on_saver(self._due, config)
         calls = [partial(self._taken_up, order) for order in due.values()]
-        return dict(zip(due, await _awaited_side_by_side(calls, _most(due), True), strict=True))
+        return dict(zip(due, await awaited_side_by_side(calls, _most(due), True), strict=True))
 
     async def _taken_up(self, order: Order) -> Any:
         from flowfn.invocation.running import run_awaiting
@@ -578,41 +585,3 @@ def _per_input(inputs: Sequence[Any], config: Config | Sequence[Config] | None) 
 def _most(due: Mapping[str, Order]) -> int | None:
     """How many of some runs may go on at the same time."""
     return next((order.config.max_concurrency for order in due.values()), None)
-
-
-def _side_by_side(calls: Sequence[Callable[[], Any]], most: int | None, return_exceptions: bool) -> list[Any]:
-    """What calls return, made on up to `most` threads."""
-    from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
-
-    threads = ThreadHost(workers=(most or MAX_WORKERS) - 1, eager=True)  # the caller helps
-    futures = [threads.future(partial(_inline, call)) for call in calls]
-    for future in futures:
-        threads.start(future)
-    if return_exceptions:
-        return [error if isinstance(error := f.exception(), Exception) else f.result() for f in futures]
-    try:
-        return [future.result() for future in futures]
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
-
-
-async def _inline(call: Callable[[], Any]) -> Any:
-    return call()
-
-
-async def _awaited_side_by_side(
-    calls: Sequence[Callable[[], Awaitable[Any]]], most: int | None, return_exceptions: bool
-) -> list[Any]:
-    """What calls give that are awaited, up to `most` at the same time."""
-    import asyncio
-    from contextlib import nullcontext
-
-    places: Any = nullcontext() if most is None else asyncio.Semaphore(most)
-
-    async def run(call: Callable[[], Awaitable[Any]]) -> Any:
-        async with places:
-            return await call()
-
-    return list(await asyncio.gather(*map(run, calls), return_exceptions=return_exceptions))

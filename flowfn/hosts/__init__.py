@@ -9,6 +9,7 @@
   blocks, beside the loop; `moment`: how long the loop stands still for it.
 - `watch`: when an attempt's time is up, on threads and in coroutines.
 - `streams`: a run on one side, who watches it on the other; `stepping`: both on one thread, by turns.
+- `side_by_side`: many runs at once, such as a batch.
 - `left_behind`: what runs on threads when its caller was cancelled.
 - `fresh_stack`: where nested runs go on whose stack has grown long.
 - `clock`, `ids`: time, and names that sort by it.
