@@ -53,7 +53,7 @@ def choose(given: str | None) -> Place:
 
 
 def _only_one() -> Path:
-    found = [path for path in sorted(Path().glob("*.db")) if _is_ours(path)]
+    found = [path for path in sorted(Path().glob("*.db")) if path.is_file() and _is_ours(path)]
     if len(found) == 1:
         return found[0]
     listed = (

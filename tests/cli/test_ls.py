@@ -1,6 +1,7 @@
 """`flowfn ls`: which threads there are, without touching the file that keeps them."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -98,6 +99,12 @@ def test_a_missing_database_is_not_created(flowfn: Any, tmp_path: Path) -> None:
     assert (ran.code, ran.out, missing.exists()) == (2, "", False)
     assert "there is no database" in ran.err
     assert "--db PATH" in ran.err
+
+
+def test_what_is_no_file_is_no_database_to_choose(flowfn: Any, shop: Path) -> None:
+    """A pipe with such a name is passed over, and not waited for."""
+    os.mkfifo(shop / "pipe.db")
+    assert flowfn("ls").code == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database, and long enough to be looked at" * 9])
