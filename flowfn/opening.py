@@ -18,6 +18,9 @@ from flowfn.python.forking import after_fork
 
 T = TypeVar("T")
 
+_SCHEMES = ("memory", "sqlite", "postgresql", "postgres")
+"""Of URLs. Without `://` one is a slip, and no file of that name."""
+
 
 def is_open(opened: object) -> bool:
     """Whether what was opened can still be used: it isn't `closed`, nor is its file `gone`."""
@@ -81,6 +84,8 @@ class Databases(Generic[T]):
         text = os.fspath(target)
         scheme, separator, rest = text.partition("://")
         if not separator:
+            if isinstance(target, str) and text.partition(":")[0] in _SCHEMES:
+                raise self.refusal(target)
             return self._file(text)
         if scheme == "memory" and not rest:
             return self.memory()

@@ -158,7 +158,11 @@ def test_what_is_in_memory_lives_as_long_as_its_workflow(
 
 
 @pytest.mark.parametrize(
-    "target", [None, "", 42, MemorySaver, SimpleNamespace(), "redis://x", "sqlite://", "memory://x"]
+    "target",
+    [
+        *(None, "", 42, MemorySaver, SimpleNamespace()),
+        *("redis://x", "sqlite://", "memory://x", "sqlite:runs.db", "postgresql:runs", "memory"),
+    ],
 )
 def test_anything_else_is_refused(target: Any) -> None:
     """`InvalidInput`, a `TypeError`, that shows the value and what to pass."""
