@@ -61,6 +61,8 @@ class Database:
     """One database, opened for one owner, whose class `owner` names. `name` is its URL without a password."""
 
     def __init__(self, url: str, timeout: float, pool_size: int, *, schema: Schema, owner: str) -> None:
+        if not (isinstance(timeout, int | float) and 0 <= timeout < math.inf):
+            raise InvalidInput(f"timeout={timeout!r} is no number of seconds. Pass one such as timeout=5.0.")
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error as error:

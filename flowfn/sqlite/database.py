@@ -7,6 +7,7 @@ crosses a fork: SQLite would take the locks of its process, which it keeps a lis
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -62,6 +63,8 @@ class Database:
     def __init__(self, path: str, fsync: Fsync, timeout: float, *, schema: Schema, owner: str) -> None:
         if fsync not in FSYNC:
             raise InvalidInput(f'fsync={fsync!r} is not known. Pass fsync="process" or fsync="power".')
+        if not (isinstance(timeout, int | float) and 0 <= timeout < math.inf):
+            raise InvalidInput(f"timeout={timeout!r} is no number of seconds. Pass one such as timeout=5.0.")
         self.path = path
         self._fsync = fsync
         self._schema = schema

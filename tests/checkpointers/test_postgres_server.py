@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -772,6 +773,13 @@ def test_a_run_that_ends_as_it_is_looked_at_is_not_adopted(
 
         monkeypatch.setattr(leases, "unfinished", looked_at)
         assert saver.adopt("w", "c") is None
+
+
+@pytest.mark.parametrize("timeout", ["5", None, -1, math.nan, math.inf])
+def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:
+    """`InvalidInput` before a server is looked for."""
+    with pytest.raises(InvalidInput, match=r"is no number of seconds\. Pass one such as timeout=5\.0\."):
+        PostgresSaver("postgresql://h/d", timeout=timeout)
 
 
 @pytest.mark.parametrize("url", ["postgresql://[", "nonsense", "postgresql://h?nonsense=1"])

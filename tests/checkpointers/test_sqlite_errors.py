@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import stat
@@ -314,6 +315,14 @@ def test_a_missing_folder_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(SaverError, match="there is no folder"):
         open_saver(tmp_path / name)
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("timeout", ["5", None, -1, math.nan, math.inf])
+def test_a_timeout_is_a_number_of_seconds(tmp_path: Path, timeout: Any) -> None:
+    """`InvalidInput` before the file is made."""
+    with pytest.raises(InvalidInput, match=r"is no number of seconds\. Pass one such as timeout=5\.0\."):
+        open_saver(tmp_path / "runs.db", timeout=timeout)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_url_is_no_path() -> None:
