@@ -168,7 +168,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
             "invoke({'name': value, …})"
         )
     given = dict(config)
-    configurable = given.pop("configurable", None) or {}
+    configurable = _mapping(given, "configurable")
     inner = configurable.get("thread_id")
     if thread_id is not None and inner is not None and str(inner) != thread_id:
         raise InvalidInput(
@@ -184,7 +184,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
         RECURSION_LIMIT if limit is None else _at_least_one(limit, "recursion_limit"),
         _max_concurrency(given.pop("max_concurrency", None)),
         tuple(given.pop("tags", None) or ()),
-        given.pop("metadata", None) or {},
+        _mapping(given, "metadata"),
         given.pop("run_id", None),
         configurable.get("checkpoint_map") or {},
         {key: value for key, value in configurable.items() if key not in _COORDINATES},
@@ -232,6 +232,15 @@ def _checkpoint_id(value: Any) -> str:
     if not is_unicode(text):
         raise InvalidInput(f"checkpoint_id={text!r} is no checkpoint's: take one from get_state_history()")
     return text
+
+
+def _mapping(given: dict[str, Any], key: str) -> Mapping[str, Any]:
+    value = given.pop(key, None) or {}
+    if not isinstance(value, Mapping):
+        raise InvalidInput(
+            f"config[{key!r}] is {value!r}, which is no mapping: pass {{{key!r}: {{'name': value, …}}}}"
+        )
+    return value
 
 
 def _max_concurrency(value: Any) -> int | None:

@@ -666,3 +666,12 @@ def test_a_config_that_is_none_is_refused(world: World) -> None:
         InvalidInput, match=r"config is 'other', which is no mapping: .* invoke\({'name': value"
     ):
         world.do(adding(world).thread("t"), "invoke", 3, "other")
+
+
+@pytest.mark.parametrize("key", ["configurable", "metadata"])
+def test_a_part_of_a_config_that_is_no_mapping_is_refused(world: World, key: str) -> None:
+    """The error shows the key, and how its value is written."""
+    with pytest.raises(
+        InvalidInput, match=rf"config\['{key}'\] is 't', which is no mapping: pass {{'{key}': {{"
+    ):
+        world.do(adding(world).thread("t"), "invoke", 3, {key: "t"})
