@@ -3,6 +3,7 @@
 import asyncio
 import re
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -977,6 +978,41 @@ def test_a_recorded_error_has_the_notes_that_it_had(world: World) -> None:
     text = world.invoke(wf, None, thread_id="t")
     assert world.ran == [text]
     assert text.startswith("ValueError: boom\nDuring task with name 'fails'")
+
+
+@pytest.mark.parametrize("use", [lambda one: one + 1, lambda one: one.real])
+def test_an_error_of_python_about_a_future_has_a_note(world: World, use: Callable[[Any], Any]) -> None:
+    """Code that uses a call as its value is told what to write; once, however many tasks the error passes."""
+
+    @world.task
+    async def one() -> int:
+        return 1
+
+    @world.task
+    async def used() -> Any:
+        return use(one())
+
+    @world.entrypoint
+    async def wf() -> Any:
+        return await world.value(used())
+
+    with pytest.raises((TypeError, AttributeError)) as failed:
+        world.invoke(wf, thread_id="t")
+    assert [
+        note for note in failed.value.__notes__ if ".result(), or await" in note
+    ] == failed.value.__notes__[:1]
+
+
+def test_an_error_of_python_about_another_thing_has_no_such_note(world: World) -> None:
+    """It would lead astray."""
+
+    @world.entrypoint
+    async def wf() -> Any:
+        return len(3)  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError) as failed:
+        world.invoke(wf, thread_id="t")
+    assert [note for note in failed.value.__notes__ if "future" in note] == []
 
 
 def test_what_is_told_of_an_error_is_the_same_on_resume(world: World) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _PASSED = "During task with name "
+_FORGOTTEN = "A call of a task gives a future: its value is .result(), or await in async code"
 _LEFT_OUT = "[the tasks between these are left out]"
 _NONE: dict[str, Any] = {}
 _NOTES = 16
@@ -188,6 +189,8 @@ class Call:
         note = f"{_PASSED}'{call.definition.name}' and id '{call.id}'"
         with suppress(Exception):
             if note not in getattr(error, "__notes__", ()):
+                if _is_of_a_future(error) and _FORGOTTEN not in getattr(error, "__notes__", ()):
+                    error.add_note(_FORGOTTEN)
                 error.add_note(note)
                 _leave_out(error.__notes__)
 
@@ -312,6 +315,11 @@ class NodeCall(Call):
         """The namespace of the run nested in it that has ended with it, and is recorded with it."""
         self.value: Any = None
         """Where it was its superstep's only one and has ended: what its function returned."""
+
+
+def _is_of_a_future(error: Exception) -> bool:
+    """Whether it is Python's own about what a future can't do, and the value of a task's call perhaps can."""
+    return type(error) in (TypeError, AttributeError) and "Future" in str(error)
 
 
 def _leave_out(notes: list[str]) -> None:
