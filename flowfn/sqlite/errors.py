@@ -51,8 +51,8 @@ _KNOWN: dict[int, tuple[type[SaverError], str]] = {
     ),
     sqlite3.SQLITE_IOERR: (
         SaverError,
-        "The disk failed to read or write. Check the disk, that it isn't a network folder, and that the file isn't "
-        "open under another name, a hard link.",
+        "The disk failed to read or write. Check the disk, that it isn't a network folder, that the file isn't "
+        "open under another name, a hard link, and that it hasn't reached this process's limit, `ulimit -f`.",
     ),
 }
 
