@@ -11,6 +11,7 @@ import pytest
 
 from flowfn import MemoryCache, task
 from flowfn.caching import DiskCache
+from flowfn.errors import CacheError
 
 PICKLE, TEXT_MODE = 4, 3
 """diskcache's numbers for a pickled value, and for a file of text."""
@@ -170,6 +171,32 @@ def test_a_server_that_is_down(caplog: pytest.LogCaptureFixture) -> None:
     assert square(3).result() == 9
     assert ran == [3]
     assert "can't be used" in caplog.text
+
+
+def test_a_cache_that_cannot_be_asked_is_asked_for_no_claim(caplog: pytest.LogCaptureFixture) -> None:
+    """A server that doesn't answer is waited for twice in a call, and told of twice: to read and to keep."""
+    asked = []
+
+    class Down:
+        lease = 30.0
+
+        def _fail(self, key: str, *more: Any) -> Any:
+            asked.append(key)
+            raise CacheError("the cache can't be used")
+
+        get = set = claim = release = clear = _fail
+
+    square, ran = squaring(Down())
+    assert square(3).result() == 9
+    assert (ran, len(asked), len(caplog.records)) == ([3], 2, 2)
+
+
+def test_a_row_of_another_kind_is_replaced(folder: DiskCache) -> None:
+    """It is a miss once, and not for as long as the folder is there."""
+    square, ran = squaring(folder)
+    square(3)
+    rewritten(folder, mode=PICKLE, value=b"?")
+    assert (square(3).result(), square(3).result(), ran) == (9, 9, [3, 3])
 
 
 def test_a_type_that_is_not_allowed(cache: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from flowfn.caching.entries import encode, is_fresh, value_of
 from flowfn.caching.keys import Key, key_of, weak_names
 from flowfn.caching.opening import place_of
 from flowfn.caching.sources import keep_sources, lacks_sources
-from flowfn.errors import FlowError
+from flowfn.errors import CacheError, FlowError
 from flowfn.logs import logger
 from flowfn.values import MISSING
 
@@ -77,7 +77,7 @@ def _warn_of_weakness(call: Call, key: Key) -> None:
 class Lookup:
     """One call's question to a cache."""
 
-    __slots__ = ("_cache", "_call", "_claim", "_key", "_made", "_queue", "_ttl", "owes", "refreshes")
+    __slots__ = ("_cache", "_call", "_claim", "_key", "_lost", "_made", "_queue", "_ttl", "owes", "refreshes")
 
     def __init__(self, call: Call, cache: Any, key: Key) -> None:
         policy = call.definition.cache
@@ -90,6 +90,8 @@ class Lookup:
         self.owes = False
         """Whether something may be taken that is to be given back: it is set before, for the sake of Ctrl-C."""
         self._claim: Claim | None = None
+        self._lost = False
+        """Whether the cache couldn't be asked for the entry: then not for a claim either, as each question may wait."""
         refresh = policy.refresh
         self.refreshes = refresh(*call.args, **call.kwargs) if callable(refresh) else refresh
 
@@ -106,6 +108,8 @@ class Lookup:
             if self._is_within_itself():
                 return MISSING
             await host.wait(other)
+        if self._lost:
+            return MISSING
         value = await self._kept(host)  # somebody may have kept it just before
         if value is MISSING and hasattr(self._cache, "claim"):
             value = await self._claimed(host)
@@ -146,6 +150,7 @@ class Lookup:
 
     async def _kept(self, host: Host) -> Any:
         call = self._call
+        self._lost = False
         try:
             data = await self._asked(host, "get", self._key.text)
             if data is None:
@@ -155,6 +160,7 @@ class Lookup:
                 return MISSING
             return call.run.serde.loads(encoded)
         except FlowError as error:
+            self._lost = isinstance(error, CacheError)
             logger.warning(
                 "the cache entry of %s can't be read, and is a miss: %s", call.definition.name, error
             )

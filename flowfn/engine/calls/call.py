@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 _PASSED = "During task with name "
-_FORGOTTEN = "A call of a task gives a future, which runs as it is: its value is .result(), or await in async code"
+_FORGOTTEN = (
+    "A call of a task gives a future, which runs as it is: its value is .result(), or await in async code"
+)
 _LEFT_OUT = "[the tasks between these are left out]"
 _NONE: dict[str, Any] = {}
 _NOTES = 16
