@@ -100,6 +100,7 @@ def assigns_by_name(code: CodeType) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def changes_items(code: CodeType) -> bool:
     """Whether it, or code inside it, may change what some mapping, list or set holds."""
     return not MUTATING.isdisjoint(all_names(code)) or any(map(_stores_an_item, steps_of(code)))
