@@ -10,7 +10,12 @@ import pytest
 from flowfn import RetryPolicy, entrypoint, gather, interrupt
 from flowfn.errors import NestedTooDeep
 
-from ..worlds import World, asked, questions
+from ..worlds import KINDS, World, asked, questions
+
+UNRECORDED = pytest.mark.parametrize(
+    "world", [kind for kind in KINDS if kind.saver == "memory"], ids=str, indirect=True
+)
+"""For what asks no saver: each caller, and each colour of functions."""
 
 
 def calling(world: World, child: Any) -> Any:
@@ -62,6 +67,7 @@ def test_a_workflow_calls_itself_far_deeper_than_one_stack_holds(world: World, w
     assert world.invoke(down, 40, thread_id="deep") == 40
 
 
+@UNRECORDED
 @pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
 def test_hundreds_of_workflows_call_each_other_where_nothing_is_kept(world: World, way: Any) -> None:
     """Without a saver nothing keeps the name of each one's place, and so its length limits nothing."""
@@ -73,19 +79,27 @@ def test_hundreds_of_workflows_call_each_other_where_nothing_is_kept(world: Worl
     assert world.invoke(down, 300) == 300
 
 
-@pytest.mark.parametrize(("kept", "depth"), [(True, 47), (False, "1,000")], ids=["recorded", "unrecorded"])
-def test_a_workflow_that_calls_itself_without_end_is_stopped(
-    world: World, kept: bool, depth: int | str
-) -> None:
-    """Runs so deep inside each other are refused that the name of their place couldn't be kept, and so is the
-    thousandth where nothing keeps it."""
+def without_end(world: World, **options: Any) -> Any:
+    """A workflow that calls itself until it is stopped."""
 
-    @world.entrypoint(checkpointer=world.saver if kept else None)
+    @world.entrypoint(**options)
     async def down(x: int) -> int:
         return await calling(world, down)(x + 1)
 
-    with pytest.raises(NestedTooDeep, match=f"'down' is called inside {depth} other runs of workflows"):
-        world.invoke(down, 0)
+    return down
+
+
+def test_a_workflow_that_calls_itself_without_end_is_stopped(world: World) -> None:
+    """Runs so deep inside each other are refused that the name of their place couldn't be kept."""
+    with pytest.raises(NestedTooDeep, match="'down' is called inside 47 other runs of workflows"):
+        world.invoke(without_end(world), 0)
+
+
+@UNRECORDED
+def test_the_thousandth_call_of_itself_is_refused_where_nothing_is_kept(world: World) -> None:
+    """Without a saver the length of a place's name limits nothing, and the number of them does."""
+    with pytest.raises(NestedTooDeep, match="'down' is called inside 1,000 other runs of workflows"):
+        world.invoke(without_end(world, checkpointer=None), 0)
 
 
 @pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
