@@ -163,7 +163,7 @@ print(main(), flush=True)
 os._exit(0)
 """
 
-KILLS = int(os.environ.get("FLOWFN_KILLS", "10"))
+KILLS = int(os.environ.get("FLOWFN_KILLS", "6"))
 
 
 def with_tasks(label: str) -> list[str]:
