@@ -26,6 +26,8 @@ PROBE = "import flowfn, pytest, typer"
 WORKERS = ("-n", "auto", "--maxprocesses", "4", "--maxschedchunk", "8")
 """The tests run side by side on what cores there are, handed out a few at a time, so that all end together; `test -n 0`
 runs them in one process."""
+MEMORY, ROOM = Path("/dev/shm"), 2 << 30
+"""Linux has a folder in memory; the tests' files go there if it has so many bytes left."""
 NO_PIP = """\
 this Python cannot make a virtual environment: it has no ensurepip, and no pip that could fetch itself.
 On Debian or Ubuntu: apt install python3-venv. Otherwise run dev.py with another Python."""
@@ -42,7 +44,9 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["demo"]:
         return run(script(environment(), "flowfn"), *arguments)
     if arguments[:1] == ["test"]:
-        return run(script(environment(), "python"), "-P", "-m", "pytest", *WORKERS, *arguments[1:])
+        venv = environment()
+        wait_for_less(venv)
+        return run(script(venv, "python"), "-P", "-m", "pytest", *WORKERS, *arguments[1:])
     if arguments[:1] == ["venv"] and len(arguments) == 2:
         make(Path(arguments[1]))
         return 0
@@ -79,6 +83,26 @@ def install(venv: Path) -> None:
     if run(*pip, "--constraint", ROOT / "constraints.txt", "--editable", f"{ROOT}[dev]"):
         raise Refusal("pip could not install the project; what it said is above.")
     stamp(venv).write_text(fingerprint())
+
+
+def wait_for_less(venv: Path) -> None:
+    """Let tests wait for no disk, and their processes for no compiler: either takes longer than most of the tests.
+
+    A user who wants no bytecode in the checkout has it beside the environment's.
+    """
+    if roomy(MEMORY):
+        os.environ.setdefault("TMPDIR", str(MEMORY))
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(venv / "bytecode"))
+
+
+def roomy(folder: Path) -> bool:
+    """Whether a folder has room for the tests' files, and programs in it may be run."""
+    try:
+        found = os.statvfs(folder)
+    except (AttributeError, OSError):  # Windows has no such call, and macOS no such folder
+        return False
+    return found.f_bavail * found.f_frsize > ROOM and not found.f_flag & os.ST_NOEXEC
 
 
 def make(venv: Path) -> None:
