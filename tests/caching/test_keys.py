@@ -577,6 +577,104 @@ def test_what_only_shares_a_name_or_is_an_option_does_not_bust(module: Any, old:
     assert _key(before.post, 5) == _key(after.post, 5)
 
 
+DESK = """
+import functools
+from dataclasses import dataclass, field
+
+import flowfn
+from flowfn import CachePolicy, task
+from pydantic import BaseModel, field_validator
+
+FIELDS = ["low"]
+KNOWN = {}
+
+def registered(name):
+    def kept(function):
+        KNOWN[name] = function
+        return function
+    return kept
+
+@dataclass(eq=True)
+class Point:
+    x: int
+
+class Range(BaseModel):
+    low: int
+    high: int
+
+    @field_validator(*FIELDS)
+    @classmethod
+    def checked(cls, value):
+        return value + 1
+
+class Clerk:
+    @staticmethod
+    def counts(*given):
+        return len(given)
+
+@registered("first")
+def one(x):
+    return x + 1
+
+@registered("second")
+def other(x):
+    return x + 2
+
+@functools.lru_cache(maxsize=8)
+def remembered(x):
+    def told(y):
+        @registered("inner")
+        def inner(z):
+            return z
+        return inner(y)
+    return told(x)
+
+@registered("above")
+@flowfn.task(timeout=5)
+@registered("below")
+def step(x):
+    return x
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    found = Point(x) == Point(x), Range(low=x, high=x), Clerk().counts(x), step(x).result()
+    return found, KNOWN["first"](remembered(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("eq=True", "eq=False", id="of a class"),
+        pytest.param("@staticmethod", "@classmethod", id="of a method"),
+        pytest.param('FIELDS = ["low"]', 'FIELDS = ["high"]', id="what one names"),
+        pytest.param('"first")\ndef', '"third")\ndef', id="what registers a function under a name"),
+        pytest.param('"inner"', '"outer"', id="inside a function"),
+        pytest.param('"below"', '"beneath"', id="below flowfn's own"),
+    ],
+)
+def test_an_edited_decorator_busts(module: Any, old: str, new: str) -> None:
+    """What it is given decides what a function or class does, though its own source is the same."""
+    before, after = module(DESK), module(DESK.replace(old, new))
+    assert _key(before.post, 5) != _key(after.post, 5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("timeout=5", "timeout=6", id="options of a task"),
+        pytest.param('"above"', '"over"', id="what is done with a task"),
+        pytest.param("@functools.lru_cache(maxsize=8)\n", "", id="what is remembered"),
+        pytest.param('@registered("first")', "@registered( 'first' )", id="how it is written"),
+    ],
+)
+def test_a_decorator_that_changes_no_result_does_not_bust(module: Any, old: str, new: str) -> None:
+    """flowfn's own, what is above one, and a cache in memory leave what a function gives as it is."""
+    before, after = module(DESK), module(DESK.replace(old, new))
+    assert DESK.replace(old, new) != DESK
+    assert _key(before.post, 5) == _key(after.post, 5)
+
+
 BRANCH = """
 import sys
 
@@ -1803,5 +1901,6 @@ def test_what_python_makes_of_fields_does_not_count(tmp_path: Path) -> None:
     parts = Dependencies(orders.Order).parts
     del sys.modules["orders"]
     assert sorted(parts) == [
-        *("code orders.Order", "constant orders.Order.lines.default", "constant orders.Order.lines.type")
+        *("code orders.Order", "constant decorators of orders.Order"),
+        *("constant orders.Order.lines.default", "constant orders.Order.lines.type"),
     ]

@@ -8,9 +8,9 @@ Rule: code is read, never called, and of libraries' code nothing counts.
 - What things are made of: `unwrapping`: what is under wrappers; `functions` and `marked`: defaults, closures and
   attributes; `classes`: methods and fields; `hints`: types.
 - Which version it is: `fingerprint`, that of a function and of all that it leads to.
-- What else a kept result depends on: `dependencies`; where no value can tell, `assigned`, the lines that make it, in a
-  notebook those of its `cells`; `texts`, what such lines and imports lead to; `drawn`: which lines give another value
-  in each process, as they name the clock or `chance`.
+- What else a kept result depends on: `dependencies`; `decorated`, what decorators say; where no value can tell,
+  `assigned`, the lines that make it, in a notebook those of its `cells`; `texts`, what such lines and imports lead to;
+  `drawn`: which lines give another value in each process, as they name the clock or `chance`.
 - How long what was read holds: `watch`; `seen`: whether a function or class was edited; `meaning`: whether a name in it
   means other code; `held`: whether a container holds other code.
 - Where in it a call stands: `lines`.

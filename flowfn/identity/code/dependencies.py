@@ -24,11 +24,13 @@ from typing import Any
 from flowfn.identity.code.assigned import lines_making
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import assigned_around, steps_of
+from flowfn.identity.code.decorated import decorators_of
 from flowfn.identity.code.drawn import is_drawn
 from flowfn.identity.code.fingerprint import is_project_code, read
 from flowfn.identity.code.functions import default_values
 from flowfn.identity.code.held import Held
 from flowfn.identity.code.scopes import parts_of_names
+from flowfn.identity.code.source import Unit
 from flowfn.identity.code.texts import Place, Texts, imported_by, named_by
 from flowfn.identity.code.unwrapping import attribute, can_be_looked_at, content_of
 from flowfn.identity.code.watch import Units
@@ -83,9 +85,11 @@ class Dependencies:
         self._look(function, walk.scopes, assigned, _stored(walk.scopes))
         stored = _stored(scopes)
         self._look(function, [*walk.methods, *walk.bodies], assigned, stored)
-        for each in walk.units:
+        for each, unit in walk.units.items():
             if isinstance(each, type):
                 self._count_members(each, stored)
+            if unit is not None:
+                self._count_decorators(each, unit)
         for each, _, _ in scopes:
             self._module(each.__globals__)
             self._behind += imported_by(each)
@@ -163,6 +167,15 @@ class Dependencies:
                 self._count(f"{of}.{name}", value, False)
         for name, value in fields_of(cls):
             self._count(f"{of}.{name}", value, False)
+
+    def _count_decorators(self, of: Any, unit: Unit) -> None:
+        """Count what the decorators say of a function or class, and what they name, as it is written."""
+        namespace = of.__globals__ if type(of) is FunctionType else namespace_of(of.__module__)
+        if text := decorators_of(unit, namespace):
+            name = f"decorators of {qualified_name(of)}"
+            self.constants[name] = _shown(text, counted := f"{name}: {text}".encode("utf-8", "surrogatepass"))
+            self._digests.add(counted)
+            self._behind += named_by(text, self._module(namespace))
 
     def _count(self, name: str, value: Any, is_root: bool, of: str = "") -> bool:
         """Note what a name stands for, if that is a constant; `of` says in whose code, as each has names of its own."""

@@ -46,12 +46,14 @@ _STARTING: Final = 0.1
 class Unit(NamedTuple):
     """One function or class: its reduced text, and the dotted names in it.
 
-    `is_source` is False where no source was found: the text then describes the compiled code.
+    `is_source` is False where no source was found: the text then describes the compiled code. `decorators` are those of
+    it, and of each function and class in it, as written.
     """
 
     text: str
     names: frozenset[Chain]
     is_source: bool
+    decorators: tuple[tuple[str, ...], ...] = ()
 
 
 def function_unit(function: FunctionType) -> Unit:
@@ -83,7 +85,9 @@ def _code_unit(its: _Itself) -> Unit:
     code = its.code
     index = index_of(code.co_filename)
     node = index.find(code) if index is not None else None
-    return _unit(node) if node is not None else Unit(_describe(code), _names_of_code(code), False)
+    if index is None or node is None:
+        return Unit(_describe(code), _names_of_code(code), False)
+    return _unit(node, index)
 
 
 def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
@@ -98,23 +102,26 @@ def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
         return None
     methods = (member.name for node in nodes for member in node.body if isinstance(member, _Function))
     skipped = frozenset(filter(skip, methods))
-    units = [_unit_without(node, skipped) for node in nodes]
+    units = [_unit_without(node, skipped, index) for node in nodes]
     names = frozenset[Chain]().union(*(unit.names for unit in units))
-    return units[0] if len(units) == 1 else Unit("\n".join(unit.text for unit in units), names, True)
+    decorators = tuple(each for unit in units for each in unit.decorators)
+    text = "\n".join(unit.text for unit in units)
+    return units[0] if len(units) == 1 else Unit(text, names, True, decorators)
 
 
 @lru_cache(maxsize=1024)
-def _unit_without(node: ast.ClassDef, skipped: frozenset[str]) -> Unit:
+def _unit_without(node: ast.ClassDef, skipped: frozenset[str], index: Index) -> Unit:
     """The unit of a class without these methods; kept, as functions that are made anew on each call name it again."""
     body = [member for member in node.body if not (isinstance(member, _Function) and member.name in skipped)]
-    return _unit(ast.ClassDef(node.name, node.bases, node.keywords, body, [], **_NO_TYPE_PARAMETERS))
+    rest = ast.ClassDef(node.name, node.bases, node.keywords, body, [], **_NO_TYPE_PARAMETERS)
+    return _unit(rest, index)._replace(decorators=index.decorators(node))
 
 
 _NO_TYPE_PARAMETERS: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
 
 
-def _unit(node: ast.AST) -> Unit:
-    return Unit(ast.unparse(node), names_in(node), True)
+def _unit(node: ast.AST, index: Index) -> Unit:
+    return Unit(ast.unparse(node), names_in(node), True, index.decorators(node))
 
 
 # -- finding --------------------------------------------------------------------------------------
@@ -145,6 +152,7 @@ class Index(ast.NodeVisitor):
         self.classes: dict[str, list[ast.ClassDef]] = {}
         self._assignments: dict[str, list[tuple[_Heads, _Binding]]] = {}
         self._definitions: dict[str, list[tuple[_Heads, list[ast.expr], _Definition]]] = {}
+        self._decorators: dict[ast.AST, list[ast.expr]] = {}
         self.imports: dict[str, list[tuple[str, str]]] = {}
         """The names that the top of the file has from other modules: from which, of several the last one last, and what
         they are called there; the empty name is the module itself."""
@@ -191,6 +199,11 @@ class Index(ast.NodeVisitor):
         first, last = told.lineno - 1, told.end_lineno or told.lineno
         return ast.unparse(told) if last - first <= _LONG else "".join(self._lines[first:last])
 
+    def decorators(self, node: ast.AST) -> tuple[tuple[str, ...], ...]:
+        """Those of each function and class in a node, reduced."""
+        stacks = (self._decorators.get(each) for each in ast.walk(node))
+        return tuple(tuple(map(_decorator, stack)) for stack in stacks if stack)
+
     def find(self, code: CodeType) -> ast.AST | None:
         """The node that the code was compiled from, or None if the file no longer has it."""
         if self._codes is not None:
@@ -231,6 +244,7 @@ class Index(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def _define(self, node: _Definition) -> None:
+        self._decorators[node] = node.decorator_list
         if not self._scope:
             self._definitions.setdefault(node.name, []).append((self._heads, node.decorator_list, node))
             self._top = node
@@ -351,8 +365,12 @@ def _told_of(node: _Binding | ast.expr) -> ast.stmt | ast.expr:
 
 def _defined(decorators: list[ast.expr], node: _Definition) -> str:
     """A function or class below its decorators, which it has no longer itself."""
-    lines = [f"@{ast.unparse(_Reducer().visit(each))}" for each in decorators]
-    return "\n".join([*lines, ast.unparse(node)])
+    return "\n".join([*(f"@{_decorator(each)}" for each in decorators), ast.unparse(node)])
+
+
+def _decorator(node: ast.expr) -> str:
+    """A decorator, which is no part of what it is of, and so isn't reduced with that."""
+    return ast.unparse(_Reducer().visit(node))
 
 
 def _span(node: ast.expr) -> tuple[int, int | None, int, int | None]:
