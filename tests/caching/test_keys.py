@@ -675,6 +675,40 @@ def test_a_decorator_that_changes_no_result_does_not_bust(module: Any, old: str,
     assert _key(before.post, 5) == _key(after.post, 5)
 
 
+STAND = {
+    "app": "from flowfn import CachePolicy, task\nimport conf\nfrom shop import Shop as Store, told\n"
+    "conf.TABLE = [1]\nStore.known['b'] = 20\nStore.rates = {'b': 30}\n\n"
+    "@task(cache_policy=CachePolicy())\ndef price(x):\n"
+    "    return x, conf.TABLE, Store.known, Store.rates, Store.names, Store.sizes, told(x)\n",
+    "shop": "class Shop:\n    known = {}\n    names = []\n    rates = sizes = None\n\n"
+    "def told(x):\n    return x, told.table\n\n"
+    "Shop.names.append(40)\nsetattr(Shop, 'sizes', {50})\ntold.table = [60]\n"
+    "def shown(*given):\n    return given\n\nshown(Shop, 70)\n",
+    "conf": "TABLE = [0]\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("TABLE = [1]", "TABLE = [2]", id="a module, in another one"),
+        pytest.param("20", "21", id="an item of a class's table"),
+        pytest.param("{'b': 30}", "{'b': 31}", id="a class's attribute"),
+        pytest.param("40", "41", id="by a method"),
+        pytest.param("50", "51", id="by setattr"),
+        pytest.param("60", "61", id="a function's attribute"),
+    ],
+)
+def test_what_a_module_gives_what_code_names_busts(found_in: Any, old: str, new: str) -> None:
+    """A class, function or module is made in one place, and given what may change in place in another."""
+    assert found_in(STAND, (old, new)) != found_in(STAND)
+
+
+def test_a_call_with_a_class_gives_it_nothing(found_in: Any) -> None:
+    """Classes and functions are handed to calls that only look at them."""
+    assert found_in(STAND, ("Shop, 70", "Shop, 71")) == found_in(STAND)
+
+
 BRANCH = """
 import sys
 

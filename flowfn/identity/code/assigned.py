@@ -22,7 +22,7 @@ from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
-__all__ = ["absolute", "as_loaded", "lines_making", "source_of"]
+__all__ = ["absolute", "as_loaded", "line_changing", "lines_making", "source_of"]
 
 _MOST_IMPORTS = 16
 """How often a name may be imported on, before it's a circle."""
@@ -51,6 +51,14 @@ def lines_making(namespace: Mapping[str, Any], name: str) -> list[tuple[Mapping[
             break
         namespace, name = place
     return found
+
+
+def line_changing(namespace: Mapping[str, Any], name: str) -> str:
+    """What a module of the project's gives parts of a function, class or module that has a name there; empty where it
+    gives none."""
+    source = source_of(namespace)
+    text = None if source is None else source.changed(name)
+    return as_loaded(text, source, None) if source is not None and text else ""
 
 
 def as_loaded(text: str, source: Index | Cells, value: Any) -> str:

@@ -55,6 +55,13 @@ class Cells:
         value = self._namespace.get(name)
         return next((text for text in texts if spells(text, value)), texts[0] if texts else None)
 
+    def changed(self, name: str) -> str | None:
+        """What gave parts of what a name has since that was made last, reduced."""
+        found: list[str | None] = []
+        for index in self._indexes(name):
+            found = [*([] if index.makes(name) else found), index.changed(name)]
+        return "\n".join(filter(None, found)) or None
+
     def makes(self, name: str) -> bool:
         """Whether what is assigned gives the name a value of its own: nothing else is taken for what made it."""
         return True

@@ -21,7 +21,7 @@ from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from flowfn.identity.code.assigned import lines_making
+from flowfn.identity.code.assigned import line_changing, lines_making
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.decorated import decorators_of
@@ -90,6 +90,8 @@ class Dependencies:
                 self._count_members(each, stored)
             if unit is not None:
                 self._count_decorators(each, unit)
+            if "<" not in each.__qualname__:
+                self._count_changes(namespace_of(each.__module__), each.__qualname__.partition(".")[0])
         for each, _, _ in scopes:
             self._module(each.__globals__)
             self._behind += imported_by(each)
@@ -150,6 +152,8 @@ class Dependencies:
             self._count_source(name, made_at, of)
             return
         is_root = len(chain) == 1 and holder is not None
+        if is_root and made_at is not None and isinstance(found, ModuleType | type | FunctionType):
+            self._count_changes(*made_at)
         if not self._count(name, found, is_root, of) and not self._counts_itself(found):
             self._count_source(name, made_at, of)
 
@@ -172,10 +176,20 @@ class Dependencies:
         """Count what the decorators say of a function or class, and what they name, as it is written."""
         namespace = of.__globals__ if type(of) is FunctionType else namespace_of(of.__module__)
         if text := decorators_of(unit, namespace):
-            name = f"decorators of {qualified_name(of)}"
-            self.constants[name] = _shown(text, counted := f"{name}: {text}".encode("utf-8", "surrogatepass"))
-            self._digests.add(counted)
-            self._behind += named_by(text, self._module(namespace))
+            self._count_text(f"decorators of {qualified_name(of)}", text, namespace)
+
+    def _count_changes(self, namespace: Mapping[str, Any], name: str) -> None:
+        """Count what a module gives a function, class or module that it has under a name."""
+        if text := line_changing(namespace, name):
+            self._count_text(f"{namespace.get('__name__')}.{name}", text, namespace, besides=name)
+
+    def _count_text(self, name: str, text: str, namespace: Mapping[str, Any], besides: str = "") -> None:
+        """Count code of a module, and what it names but for one name, as it is written."""
+        counted = f"{name}: {text}".encode("utf-8", "surrogatepass")
+        self.constants[name] = _shown(text, counted)
+        self._digests.add(counted)
+        places = named_by(text, self._module(namespace))
+        self._behind += [(module, chain) for module, chain in places if chain[0] != besides]
 
     def _count(self, name: str, value: Any, is_root: bool, of: str = "") -> bool:
         """Note what a name stands for, if that is a constant; `of` says in whose code, as each has names of its own."""

@@ -166,12 +166,25 @@ class Index(ast.NodeVisitor):
     def assigned(self, name: str) -> str | None:
         """What the top of the file assigns to a name, or does to what it has, and defines under it, reduced, with what
         that stands under."""
-        assigned = ((heads, self._text(node)) for heads, node in self._assignments.get(name, ()))
+        assigned = self._assigned(name)
         defined = (
             (heads, _defined([each for each in decorators if not self._is_flowfns(each)], node))
             for heads, decorators, node in self._definitions.get(name, ())
         )
-        found = [*assigned, *defined]
+        return self._under_heads([*assigned, *defined])
+
+    def changed(self, name: str) -> str | None:
+        """What the top of the file gives parts of what a name has (`Shop.rates = {}`), reduced, with what that stands
+        under."""
+        return self._under_heads(self._assigned(name, _changes_a_part))
+
+    def _assigned(
+        self, name: str, counts: Callable[[_Binding, str], bool] = lambda *_: True
+    ) -> list[tuple[_Heads, str]]:
+        found = self._assignments.get(name, ())
+        return [(heads, self._text(node)) for heads, node in found if counts(node, name)]
+
+    def _under_heads(self, found: list[tuple[_Heads, str]]) -> str | None:
         return "\n".join(line for heads, text in found for line in (*map(self._text, heads), text)) or None
 
     def _is_flowfns(self, decorator: ast.expr) -> bool:
@@ -349,6 +362,19 @@ def _gives(statement: _Binding, name: str) -> bool:
     if isinstance(statement, _Definition):
         return statement.name == name
     return is_stored == {True} and not isinstance(statement, ast.AugAssign)
+
+
+def _changes_a_part(statement: _Binding, name: str) -> bool:
+    """Whether a statement surely changes what an object has that is called so: by its attributes, or `setattr`."""
+    if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
+        match call.func:
+            case ast.Attribute(value=ast.Attribute(), attr=method):
+                return method in MUTATING
+            case ast.Name(id=function):
+                return function in ("setattr", "delattr")
+        return False
+    is_assigned = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete)
+    return is_assigned and not _gives(statement, name)
 
 
 def _told_of(node: _Binding | ast.expr) -> ast.stmt | ast.expr:
