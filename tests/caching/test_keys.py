@@ -709,6 +709,44 @@ def test_a_call_with_a_class_gives_it_nothing(found_in: Any) -> None:
     assert found_in(STAND, ("Shop, 70", "Shop, 71")) == found_in(STAND)
 
 
+LAZY = {
+    "app": "from flowfn import CachePolicy, task\nimport tools\nfrom tools import TABLE\n\n"
+    "@task(cache_policy=CachePolicy())\ndef price(x):\n    return tools.clean(x), TABLE\n",
+    "tools/__init__": "from importlib import import_module\n\nWHERE = {'clean': '.cleaning', 'TABLE': '.table'}\n\n"
+    "def __getattr__(name):\n"
+    "    if name not in WHERE:\n        raise AttributeError(name)\n"
+    "    return getattr(import_module(WHERE[name], __name__), name)\n",
+    "tools/cleaning": "from .base import STEP\n\ndef clean(x):\n    return x + 10 * STEP[0]\n",
+    "tools/table": "TABLE = [20]\n",
+    "tools/base": "STEP = [30]\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("10 *", "11 *", id="a function"),
+        pytest.param("[20]", "[21]", id="a table that is imported by its name"),
+        pytest.param("[30]", "[31]", id="what the function names"),
+        pytest.param("'TABLE': '.table'", "'TABLE': '.base'", id="where names are"),
+    ],
+)
+def test_an_edit_behind_a_lazy_package_busts(found_in: Any, old: str, new: str) -> None:
+    """What its `__getattr__` gives may be of any of its modules, which needn't be loaded yet."""
+    project = LAZY | {"tools/base": LAZY["tools/base"] + "TABLE = [0]\n"}
+    assert found_in(project, (old, new)) != found_in(project)
+
+
+def test_what_a_function_imports_that_makes_a_table_busts(found_in: Any) -> None:
+    """In its body, where the line that makes the table doesn't name it."""
+    project = {
+        "app": "from flowfn import CachePolicy, task\n\ndef load():\n    from base import STEP\n    return [STEP[0]]\n"
+        "\nTABLE = load()\n\n@task(cache_policy=CachePolicy())\ndef price(x):\n    return x, TABLE\n",
+        "base": "STEP = [30]\n",
+    }
+    assert found_in(project, ("[30]", "[31]")) != found_in(project)
+
+
 BRANCH = """
 import sys
 

@@ -154,6 +154,8 @@ class Dependencies:
         is_root = len(chain) == 1 and holder is not None
         if is_root and made_at is not None and isinstance(found, ModuleType | type | FunctionType):
             self._count_changes(*made_at)
+        if made_at is not None and "__getattr__" in made_at[0] and chain[-1] not in made_at[0]:
+            self._behind.append((self._module(made_at[0]), chain[-1:]))
         if not self._count(name, found, is_root, of) and not self._counts_itself(found):
             self._count_source(name, made_at, of)
 
@@ -226,6 +228,8 @@ class Dependencies:
     def _count_source(self, name: str, place: _Place | None, of: str) -> bool:
         """Note the code that makes what a name stands for; False where that isn't known."""
         found = [] if place is None else lines_making(*place)
+        if place is not None and not found:
+            self._behind.append((self._module(place[0]), (place[1],)))
         if found:
             text = "\n".join(line for _, line in found)
             counted = f"{of}:{name} = {text}".encode("utf-8", "surrogatepass")

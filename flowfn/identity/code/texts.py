@@ -7,9 +7,11 @@ is imported from; a module that is a value counts whole. Libraries' files count 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
+from pkgutil import iter_modules
 from types import FunctionType
 from typing import Any
 
@@ -58,16 +60,29 @@ class Texts:
     def _follow(self, module: str, chain: Chain) -> Iterator[Place]:
         """Note what a module gives a name, and say where that leads."""
         namespace = self._namespaces.get(module) or namespace_of(module)
-        source, package, has_modules = _read(module, namespace)
+        source, package, path = _read(module, namespace)
         if source is not None and not chain:
             yield from ((module, (name,)) for name in source.given)
         elif source is not None and (text := source.assigned(chain[0])) is not None:
             self.found[module, chain[:1]] = as_loaded(text, source, namespace.get(chain[0]))
             yield from named_by(text, module)
-        elif has_modules and chain:
-            yield f"{module}.{chain[0]}", chain[1:]
+            yield from _imported_in(text, package)
+        elif chain:
+            if path:
+                yield f"{module}.{chain[0]}", chain[1:]
+            if source is not None and "__getattr__" in source.given:
+                # That may give what any module of a package has.
+                yield module, ("__getattr__",)
+                yield from ((f"{module}.{each.name}", ()) for each in iter_modules(path))
         if source is not None and chain:
             yield from _imports_of(source, package, chain)
+
+
+def _imported_in(text: str, package: Any) -> Iterator[Place]:
+    """What functions in code at the top of a module import."""
+    if "import " in text:
+        for _, module, original in imports_in(_tree(text)):
+            yield from _imported(module, original, package, [()])
 
 
 def _imports_of(source: Index | Cells, package: Any, chain: Chain) -> Iterator[Place]:
@@ -85,18 +100,19 @@ def _imported(module: str, original: str, package: Any, rests: Iterable[Chain]) 
         yield from ((module, (original, *rest) if original else rest) for rest in rests)
 
 
-def _read(module: str, namespace: Mapping[str, Any]) -> tuple[Index | Cells | None, Any, bool]:
-    """What a module of the project says of its names, its package, and whether that may be it; it needn't be loaded."""
+def _read(module: str, namespace: Mapping[str, Any]) -> tuple[Index | Cells | None, Any, list[str]]:
+    """What a module of the project says of its names, its package, and where the modules are that are in it; it needn't
+    be loaded."""
     if namespace:
         source = source_of(namespace)
         file, package, path = (namespace.get(each) for each in ("__file__", "__package__", "__path__"))
     else:
         spec = _spec_of(module)
         if spec is None:
-            return None, None, False
+            return None, None, []
         file, package, path = spec.origin, spec.parent, spec.submodule_search_locations
         source = index_of(file) if file is not None and is_own_file(file) else None
-    return source, package, path is not None and (source is not None or file is None)
+    return source, package, [*path] if path is not None and (source is not None or file is None) else []
 
 
 def _spec_of(module: str) -> ModuleSpec | None:
@@ -115,7 +131,11 @@ def _spec_of(module: str) -> ModuleSpec | None:
 
 @lru_cache(maxsize=4096)
 def _names(text: str) -> frozenset[Chain]:
+    return names_in(_tree(text))
+
+
+def _tree(text: str) -> ast.AST:
     try:
-        return names_in(parse(text))
+        return parse(text)
     except SyntaxError:  # a long table as it stands in a block
-        return frozenset()
+        return ast.Module([], [])
