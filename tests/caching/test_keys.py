@@ -709,6 +709,72 @@ def test_a_call_with_a_class_gives_it_nothing(found_in: Any) -> None:
     assert found_in(STAND, ("Shop, 70", "Shop, 71")) == found_in(STAND)
 
 
+READ = """
+from functools import singledispatch
+
+from pydantic import validate_call
+
+from flowfn import CachePolicy, task
+
+Given = int
+CHOSEN = "first"
+
+@validate_call
+def checked(x: Given, y: int = 0):
+    return x, y
+
+@singledispatch
+def told(x):
+    return "other"
+
+@told.register
+def told_of_number(x: float):
+    return "number"
+
+@told.register
+def told_of_text(x: str):
+    return "text"
+
+if CHOSEN == "first":
+    class Side:
+        def of(self, x):
+            return x
+else:
+    class Side:
+        def of(self, x):
+            return -x
+
+def plain(x: bytes):
+    return x
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    return checked(x), told(x), Side().of(x), plain(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("y: int", "y: str", id="what a library's wrapper checks"),
+        pytest.param("Given = int", "Given = str", id="what an annotation names"),
+        pytest.param("x: float", "x: int", id="the type of an overload"),
+        pytest.param('CHOSEN = "first"', 'CHOSEN = "second"', id="which of two classes there is"),
+    ],
+)
+@pytest.mark.parametrize("first", ["", "from __future__ import annotations"])
+def test_what_decides_which_code_runs_busts(module: Any, first: str, old: str, new: str) -> None:
+    """Annotations that are read, and conditions above definitions, are code."""
+    before, after = module(first + READ), module(first + READ.replace(old, new))
+    assert _key(before.post, 5) != _key(after.post, 5)
+
+
+def test_annotations_that_nobody_reads_do_not_bust(module: Any) -> None:
+    """A function by itself does the same whatever they say."""
+    before, after = module(READ), module(READ.replace("x: bytes", "x: bytearray"))
+    assert _key(before.post, 5) == _key(after.post, 5)
+
+
 LAZY = {
     "app": "from flowfn import CachePolicy, task\nimport tools\nfrom tools import TABLE\n\n"
     "@task(cache_policy=CachePolicy())\ndef price(x):\n    return tools.clean(x), TABLE\n",

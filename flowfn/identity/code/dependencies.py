@@ -38,6 +38,7 @@ from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
 from flowfn.identity.names import has_its_name, module_name, qualified_name
 from flowfn.python.cached_property import RENEWALS
+from flowfn.python.parametrised import option
 from flowfn.python.project import is_own, is_own_module
 from flowfn.python.script import namespace_of
 
@@ -92,6 +93,12 @@ class Dependencies:
                 self._count_decorators(each, unit)
             if "<" not in each.__qualname__:
                 self._count_changes(namespace_of(each.__module__), each.__qualname__.partition(".")[0])
+        for name, hint in walk.hints.items():
+            words = option(hint)
+            self.constants[name] = _shown(
+                words, counted := f"{name}: {words}".encode("utf-8", "surrogatepass")
+            )
+            self._digests.add(counted)
         for each, _, _ in scopes:
             self._module(each.__globals__)
             self._behind += imported_by(each)

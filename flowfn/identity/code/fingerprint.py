@@ -165,6 +165,9 @@ class _Walk:
         """Likewise of the body of each class."""
         self.opened: dict[int, Any] = {}
         """The containers that were looked through, by their ids."""
+        self.hints: dict[str, Any] = {}
+        """What libraries make code of, if all code counts: the annotations of functions in their wrappers, with what
+        these mean that are text, and the function that `singledispatch` has for each type."""
         self._leads: dict[Any, list[Any]] = {}
         """Of each unit those that it leads to."""
         self._found: list[Any] = []
@@ -271,10 +274,11 @@ class _Walk:
         from flowfn.identity.code.scopes import names_in_text
 
         resolve = _Scope(function).resolve
-        for hint in list(function.__annotations__.values()):
-            if isinstance(hint, str):
-                for chain in names_in_text(hint):
-                    self._follow_name(chain, resolve)
+        for name, hint in list(function.__annotations__.items()):
+            chains = sorted(names_in_text(hint)) if isinstance(hint, str) else []
+            self.hints[f"{qualified_name(function)}({name})"] = [hint, *map(resolve, chains)]
+            for chain in chains:
+                self._follow_name(chain, resolve)
             self.follow(hint)
             self._look_into(hint)
 
@@ -282,6 +286,8 @@ class _Walk:
         """Where all code counts, note what a function of `singledispatch` may lead to."""
         registry = attribute(value, "registry") if self._opens else None
         if type(registry) is MappingProxyType:
+            found = {qualified_name(kind): qualified_name(each) for kind, each in [*registry.items()]}
+            self.hints[f"{qualified_name(value)}.registry"] = sorted(found.items())
             self._look_into(registry)
 
     def _enters(self, value: Any) -> bool:

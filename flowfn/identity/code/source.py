@@ -175,8 +175,10 @@ class Index(ast.NodeVisitor):
 
     def changed(self, name: str) -> str | None:
         """What the top of the file gives parts of what a name has (`Shop.rates = {}`), reduced, with what that stands
-        under."""
-        return self._under_heads(self._assigned(name, _changes_a_part))
+        under; and what several definitions of it do, as it decides which one runs."""
+        several = self._definitions.get(name, ())
+        heads = [(heads[:-1], self._text(heads[-1])) for heads, *_ in several if heads]
+        return self._under_heads([*(heads if several[1:] else []), *self._assigned(name, _changes_a_part)])
 
     def _assigned(
         self, name: str, counts: Callable[[_Binding, str], bool] = lambda *_: True
