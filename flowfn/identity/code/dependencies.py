@@ -190,7 +190,7 @@ class Dependencies:
     def _count_changes(self, namespace: Mapping[str, Any], name: str) -> None:
         """Count what a module gives a function, class or module that it has under a name."""
         if text := line_changing(namespace, name):
-            self._count_text(f"{namespace.get('__name__')}.{name}", text, namespace, besides=name)
+            self._count_text(f"{module_name(str(namespace.get('__name__')))}.{name}", text, namespace, besides=name)
 
     def _count_text(self, name: str, text: str, namespace: Mapping[str, Any], besides: str = "") -> None:
         """Count code of a module, and what it names but for one name, as it is written."""
