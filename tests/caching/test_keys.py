@@ -191,6 +191,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], A
         ("def clean(x):", "# a comment\n\n\ndef clean(x):", set()),
         ("    return clean(x)", "    # why\n    return clean(x)", set()),
         ("calls = 0", "calls = 100", set()),
+        ("    tax = 7", "    tax = 7\n    'What it is.'", set()),
+        ("    return clean(x)", "    'What it does.'\n    return clean(x)", set()),
         ('["changes", "in", "place"]', '["changed"]', {"price", "outer"}),
         ("UNUSED = 1", "UNUSED = 2", set()),
         ("def offset", "def unused(x):\n    return x\n\ndef offset", set()),
@@ -1283,13 +1285,18 @@ def test_what_the_line_names_that_makes_a_table_counts(
     assert (before != found_in(MAKING, (old, new))) == busts
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param("def load():\n    return {'low': 1}\n\nRATES = load()", id="by a function"),
+        pytest.param("class RATES:\n    pass\n\nRATES.low = {}", id="a class's table"),
+    ],
+)
 def test_a_script_that_is_started_has_the_keys_that_it_has_where_it_is_imported(
-    found_in: Callable[..., str], tmp_path: Path, run_python: Any
+    found_in: Callable[..., str], tmp_path: Path, run_python: Any, made: str
 ) -> None:
     """Its module goes by one name in what the line leads to that makes a table, too."""
-    source = "def load():\n    return {'low': 1}\n\n" + MAKING["app"].replace(
-        "from tables import RATES", "RATES = load()"
-    )
+    source = MAKING["app"].replace("from tables import RATES", made)
     main = f"if __name__ == '__main__':\n    import sys\n    sys.modules['app'] = sys.modules['__main__']\n    {FIND}\n"
     imported = found_in({"app": source})
     assert imported.startswith("app.price:")

@@ -511,8 +511,7 @@ class _Reducer(ast.NodeTransformer):
         node.decorator_list = []
         if hasattr(node, "type_params"):
             node.type_params = []
-        if ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
+        node.body = [each for each in node.body if not _is_text(each)] or [ast.Pass()]
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = node.type_comment = None
@@ -527,6 +526,12 @@ class _Reducer(ast.NodeTransformer):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         self.generic_visit(node)
         return FString(node)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is a docstring, be it of what stands above it."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 # -- code without source --------------------------------------------------------------------------
