@@ -1408,9 +1408,21 @@ def test_a_long_table_counts_as_it_stands(found_by: Callable[..., str], around: 
     assert before != found_by((table[0], table[1].replace("777,", "778,")))
 
 
-def test_a_line_that_changed_under_the_process_counts_for_it_alone(tmp_path: Path, run_python: Any) -> None:
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param("RATES = dict(low=1)", id="of a table"),
+        pytest.param(
+            "from pydantic import validate_call\n\n@validate_call(config={'title': 'low=1'})\ndef RATES():\n    pass",
+            id="above code",
+        ),
+    ],
+)
+def test_a_line_that_changed_under_the_process_counts_for_it_alone(
+    tmp_path: Path, run_python: Any, table: str
+) -> None:
     """What another process, which runs the new line, keeps is never taken for the result of the old one."""
-    for name, source in SETTINGS.items():
+    for name, source in (SETTINGS | {"tables/base": table}).items():
         file = tmp_path / f"{name}.py"
         file.parent.mkdir(exist_ok=True)
         file.write_text(source)

@@ -21,7 +21,7 @@ from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from flowfn.identity.code.assigned import line_changing, lines_making
+from flowfn.identity.code.assigned import as_loaded, line_changing, lines_making, source_of
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.decorated import decorators_of
@@ -185,12 +185,16 @@ class Dependencies:
         """Count what the decorators say of a function or class, and what they name, as it is written."""
         namespace = of.__globals__ if type(of) is FunctionType else namespace_of(of.__module__)
         if text := decorators_of(unit, namespace):
+            source = source_of(namespace)
+            text = text if source is None else as_loaded(text, source, None)
             self._count_text(f"decorators of {qualified_name(of)}", text, namespace)
 
     def _count_changes(self, namespace: Mapping[str, Any], name: str) -> None:
         """Count what a module gives a function, class or module that it has under a name."""
         if text := line_changing(namespace, name):
-            self._count_text(f"{module_name(str(namespace.get('__name__')))}.{name}", text, namespace, besides=name)
+            self._count_text(
+                f"{module_name(str(namespace.get('__name__')))}.{name}", text, namespace, besides=name
+            )
 
     def _count_text(self, name: str, text: str, namespace: Mapping[str, Any], besides: str = "") -> None:
         """Count code of a module, and what it names but for one name, as it is written."""
