@@ -269,9 +269,11 @@ class NamedBarrier(Channel):
 
 def _arrived(data: Any) -> tuple[frozenset[str], bool | None]:
     """The names that a barrier has seen, and whether it had finished, if it waited for that."""
-    if len(data) == 2 and isinstance(data[1], bool):
-        return frozenset(data[0]), data[1]
-    return frozenset(data), None
+    match data:
+        case [seen, bool() as finished]:
+            return frozenset(seen), finished
+        case _:  # names alone, which LangGraph stores as a set
+            return frozenset(data), None
 
 
 @dataclass(frozen=True, slots=True)

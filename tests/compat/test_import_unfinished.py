@@ -106,6 +106,21 @@ def test_a_thread_that_has_nodes_to_run_is_shown_as_running(tmp_path: Path) -> N
     assert moved.ran == ["b"]
 
 
+def joined(lib: Any, saver: Any, ran: list[Any]) -> Any:
+    graph = lib.StateGraph(State)
+    for name in ("a", "b", "last"):
+        graph.add_node(name, lambda state, name=name: ran.append(name) or {"xs": [name]})
+    graph.add_edge(lib.START, "a").add_edge(lib.START, "b").add_edge(["a", "b"], "last")
+    return graph.compile(checkpointer=saver, interrupt_before=["last"])
+
+
+def test_a_thread_that_stands_at_a_join_goes_on(tmp_path: Path) -> None:
+    """LangGraph stores which nodes have arrived as a set."""
+    moved = Moved(tmp_path, joined)
+    assert moved.app.invoke(None, ONE)["xs"] == ["a", "b", "last"]
+    assert moved.ran == ["last"]
+
+
 def nested(lib: Any, saver: Any, ran: list[Any]) -> Any:
     """A question two graphs down, behind a node that has finished."""
     graph: Any = None
