@@ -125,7 +125,7 @@ class _Thread:
         head: dict[str, Any] = {}
         for namespace, id, parent, checkpoint, found in self._kept.checkpoints(self._thread):
             metadata = {"source": "loop", "step": -2, **found}
-            self._check_format(checkpoint, id)
+            self._check_format(checkpoint, metadata, id)
             if checkpoint["v"] < 4 and parent:
                 self._add_sends(checkpoint, namespace, parent)
             rows.append(self._row(namespace, parent, checkpoint, metadata))
@@ -138,12 +138,17 @@ class _Thread:
         status = "interrupted" if taken.waiting else _status(head, left)
         return Commit(self._thread, items=[*rows, *taken.items], status=status), imported
 
-    def _check_format(self, checkpoint: Any, id: str) -> None:
+    def _check_format(self, checkpoint: Any, metadata: dict[str, Any], id: str) -> None:
         if not isinstance(checkpoint, dict) or checkpoint.get("v") not in _READ:
             version = checkpoint.get("v") if isinstance(checkpoint, dict) else None
             raise CorruptDataError(
                 f"checkpoint {id!r} has format {version}, and formats {_READ} are read. "
                 "Let a LangGraph of version 1 go on with the thread first"
+            )
+        if since := metadata.get("counters_since_delta_snapshot"):
+            raise CorruptDataError(
+                f"checkpoint {id!r} has of {', '.join(map(repr, since))} only what was written since a snapshot of a "
+                "DeltaChannel, which is not read yet. Give what get_state() has there to update_state() here"
             )
 
     def _parents(self, metadata: dict[str, Any]) -> dict[str, Any]:

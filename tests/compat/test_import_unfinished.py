@@ -8,6 +8,7 @@ import types
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+import langgraph.channels
 import langgraph.func
 import langgraph.graph
 import langgraph.types
@@ -119,6 +120,21 @@ def test_a_thread_that_stands_at_a_join_goes_on(tmp_path: Path) -> None:
     moved = Moved(tmp_path, joined)
     assert moved.app.invoke(None, ONE)["xs"] == ["a", "b", "last"]
     assert moved.ran == ["last"]
+
+
+def test_a_thread_with_a_delta_channel_is_left_behind(tmp_path: Path) -> None:
+    """Its checkpoints don't have the channel's value, and what was written in past steps doesn't come along."""
+
+    class Kept(TypedDict):
+        xs: Annotated[list[Any], langgraph.channels.DeltaChannel(lambda xs, writes: sum(writes, xs))]
+
+    source = tmp_path / "old.db"
+    with SqliteSaver.from_conn_string(str(source)) as saver:
+        graph = langgraph.graph.StateGraph(Kept).add_node("a", lambda state: {"xs": ["a"]})
+        app = graph.add_edge(langgraph.graph.START, "a").compile(checkpointer=saver)
+        assert app.invoke({"xs": ["i"]}, ONE) == {"xs": ["i", "a"]}
+    (imported,) = import_threads(source, MemorySaver(), serializer())
+    assert (imported.checkpoints, "'xs'" in str(imported.problem)) == (0, True)
 
 
 def nested(lib: Any, saver: Any, ran: list[Any]) -> Any:
