@@ -158,10 +158,12 @@ def _messages_delta_reducer(state: Sequence[Any], writes: Sequence[Any]) -> list
     right = [message for write in writes for message in coerced(write)]
     for message in (*coerced(list(state)), *right):
         name = id_of(message)
-        if is_removal(message):
-            merged.pop(name, None)
-        else:
+        if not is_removal(message):
             merged[id(message) if name is None else name] = message
+        elif name == REMOVE_ALL_MESSAGES:
+            merged.clear()
+        else:
+            merged.pop(name, None)
     return list(merged.values())
 
 

@@ -252,6 +252,22 @@ async def messages_of_delta_channels_get_ids(t):
         t.note("stored", (await t.call(graph, "get_state", THREAD)).values)
 
 
+async def all_messages_of_a_delta_channel_are_removed(t):
+    """The id of all removes what was before, as with add_messages: so agents replace a history by a summary."""
+
+    class Schema(TypedDict):
+        messages: Annotated[list, DeltaChannel(_messages_delta_reducer)]
+
+    every = RemoveMessage(id=REMOVE_ALL_MESSAGES)
+    graph = answers_of(t, [HumanMessage("x", id="x"), every, HumanMessage("y", id="y")], Schema)
+    await t.stream(
+        graph, {"messages": [HumanMessage("a", id="a")]}, THREAD, stream_mode=["updates", "values"]
+    )
+    t.note("stored", (await t.call(graph, "get_state", THREAD)).values)
+    await t.update(graph, THREAD, {"messages": [every, HumanMessage("z", id="z")]})
+    t.note("stored", (await t.call(graph, "get_state", THREAD)).values)
+
+
 def answers_of(t, answer, schema):
     """A graph of one node that returns this."""
     builder = StateGraph(schema).add_node("answer", t.node(lambda state: {"messages": answer}))
