@@ -160,9 +160,7 @@ def from_tuple(found: Any, serde: Serializer) -> Stored:
             "saver. Use another thread_id; or go on through the saver inside it, if that wrote the thread; or take a "
             "thread of LangGraph's SqliteSaver or PostgresSaver over with `flowfn import-langgraph`"
         )
-    if not isinstance(record, bytes | bytearray | memoryview):
-        raise CorruptDataError(f"The saver was given bytes, and gives back {type(record).__name__}")
-    _, _, parent, step, source, created_at, body, metadata, numbers, run = DEFAULT.loads(bytes(record))
+    _, _, parent, step, source, created_at, body, metadata, numbers, run = _loaded(record)
     held = {
         channel: Versioned(number, from_native(values[channel], serde) if channel in values else None)
         for channel, number in numbers.items()
@@ -172,6 +170,13 @@ def from_tuple(found: Any, serde: Serializer) -> Stored:
         numbers, held,
     )  # fmt: skip
     return Stored(row, Run(*run), versions, values)
+
+
+def _loaded(record: Any) -> Any:
+    """What was put under `RECORD`."""
+    if not isinstance(record, bytes | bytearray | memoryview):
+        raise CorruptDataError(f"The saver was given bytes, and gives back {type(record).__name__}")
+    return DEFAULT.loads(bytes(record))
 
 
 def from_foreign(found: Any, serde: Serializer) -> Loaded:
@@ -209,9 +214,7 @@ def _kind_of_questions() -> type[Any] | None:
 
 def entries(found: Any) -> list[Entry]:
     """What was written under a checkpoint, in the order of the commits."""
-    read = [
-        DEFAULT.loads(bytes(data)) for _, channel, data in found.pending_writes or () if channel == RECORD
-    ]
+    read = [_loaded(data) for _, channel, data in found.pending_writes or () if channel == RECORD]
     return sorted(
         (
             Entry(place, [WriteRow(*row) for row in rows], None if run is None else Run(*run))
@@ -223,7 +226,7 @@ def entries(found: Any) -> list[Entry]:
 
 def last_place(found: Any) -> int:
     """The place of what was written last, of a checkpoint and what is under it."""
-    places: list[int] = [DEFAULT.loads(bytes(found.checkpoint["channel_values"][RECORD]))[1]]
+    places: list[int] = [_loaded(found.checkpoint["channel_values"][RECORD])[1]]
     return max(places + [entry.place for entry in entries(found)])
 
 

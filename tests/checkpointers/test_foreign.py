@@ -33,7 +33,7 @@ from checkpointers.conformance import SaverContract  # noqa: E402
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes  # noqa: E402
 from flowfn import Command, entrypoint, interrupt, task, uuid4  # noqa: E402
 from flowfn.encryption import KeyRing  # noqa: E402
-from flowfn.errors import InvalidInput, LeaseLost, SaverError, ThreadBusy  # noqa: E402
+from flowfn.errors import CorruptDataError, InvalidInput, LeaseLost, SaverError, ThreadBusy  # noqa: E402
 from flowfn.hosts import ids  # noqa: E402
 from flowfn.ports import Begin, Commit, Lease, Versioned  # noqa: E402
 from graph_compat.checkpoint.memory import InMemorySaver as CompatSaver  # noqa: E402
@@ -458,6 +458,19 @@ def test_a_saver_that_fails_stops_the_run() -> None:
     saver.broken = False
     assert flow.invoke(None, thread_id="1") == [0, 1, 2]
     assert ran == [0, 1, 1, 2]
+
+
+class Spelling(OwnSaver):
+    """Keeps JSON, in which it spells what JSON hasn't got."""
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        super().put_writes(config, [(channel, str(value)) for channel, value in writes], task_id, task_path)
+
+
+def test_a_saver_that_keeps_no_bytes_is_told() -> None:
+    """What it gives back can't be read; the error says whose fault that is."""
+    with pytest.raises(CorruptDataError, match="was given bytes, and gives back str"):
+        graph(Spelling(), []).invoke({"xs": [0]}, ONE)
 
 
 def test_a_replaced_method_is_called() -> None:
