@@ -1,7 +1,8 @@
-"""What code of the project's a branch runs, and with which arguments: what tells one that isn't counted from others.
+"""What a branch runs, and with which arguments: what tells it from others.
 
-Rule: it is told by the first function in it that isn't a library's, and by those of its arguments that can't change.
-Nothing of these is called.
+Rule: as it is made, a branch is told by its function and by those arguments that are data. One that is met later is
+told by the first function in it that isn't a library's, and by the arguments that can't have changed. Nothing of these
+is called.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import date, timedelta
@@ -20,8 +22,8 @@ from inspect import CORO_CREATED, getcoroutinestate
 from itertools import chain
 from pathlib import PosixPath, PurePosixPath
 from threading import get_ident
-from types import CodeType, CoroutineType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from types import CodeType, CoroutineType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from dis import Instruction
     from types import FrameType
 
-__all__ = ["called", "given_to", "is_own", "said_of", "shown", "steady", "waiting_in"]
+__all__ = ["Said", "given_to", "is_own", "said", "said_of", "waiting_in"]
 
 _OURS = ("flowfn.", "graph_compat.", "checkpointers.")
 _INSTALLED = tuple(os.sep.join(("", folder, "")) for folder in ("site-packages", "dist-packages"))
@@ -130,21 +132,17 @@ def waiting_in(coro: Any) -> Iterator[FrameType]:
         coro = coro.cr_await
 
 
-def called(coro: Any, show: Callable[[Any], str]) -> str:
-    """A coroutine that has yet to begin: what is called."""
-    frame = getattr(coro, "cr_frame", None)
-    if frame is None:
-        return type(coro).__qualname__
-    return _shown_call(frame, parameters_of(frame.f_code), show)
-
-
 def _shown_call(frame: FrameType, parameters: Iterable[str], show: Callable[[Any], str]) -> str:
     """A call of a function, with those of its arguments that can't change."""
-    code = frame.f_code
-    held = [frame.f_locals.get(name) for name in parameters]
-    if code.co_flags & VARKEYWORDS and held and type(held[-1]) is dict:  # its own, and nobody else's
+    return f"{frame.f_code.co_qualname}({', '.join(map(show, _arguments(frame, parameters)))})"
+
+
+def _arguments(frame: FrameType, parameters: Iterable[str]) -> list[Any]:
+    found = frame.f_locals
+    held = [found.get(name) for name in parameters]
+    if frame.f_code.co_flags & VARKEYWORDS and held and type(held[-1]) is dict:  # its own, and nobody else's
         held[-1:] = chain.from_iterable(held[-1].items())
-    return f"{code.co_qualname}({', '.join(map(show, held))})"
+    return held
 
 
 @lru_cache(maxsize=1024)
@@ -161,19 +159,6 @@ def _stored(step: Instruction) -> tuple[str, ...]:
     return names[:1] if step.opname == "STORE_FAST_LOAD_FAST" else names  # two in one, since Python 3.13
 
 
-def steady(value: Any) -> str:
-    """A value that tells one call from another, but for what looks made anew each time: a deadline, an id."""
-    is_text, is_number = isinstance(value, str), isinstance(value, int)
-    is_fresh = isinstance(value, float | UUID | date | timedelta | bytes)
-    if is_fresh or (is_text and not is_ordinary_text(value)) or (is_number and abs(value) >= _TIME):
-        return type(value).__qualname__
-    return f"({', '.join(map(steady, value))})" if type(value) is tuple else shown(value)
-
-
-_TIME = 10**9
-"""From which on a number may be seconds since the epoch."""
-
-
 def shown(value: Any) -> str:
     """A value that tells one call from another, if it can't change; else its type."""
     if type(value) is tuple:
@@ -181,3 +166,98 @@ def shown(value: Any) -> str:
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"
     return repr(value) if type(value) in _ATOMS else type(value).__qualname__
+
+
+class Said(NamedTuple):
+    """What a coroutine runs that has yet to begin."""
+
+    function: str
+    exact: str
+    """Its arguments, as far as they are data."""
+    steady: str | None
+    """The same without what looks made anew each time: a deadline, an id; None if nothing does."""
+
+
+def said(coro: Any) -> Said:
+    """What a coroutine runs that has yet to begin: nothing can have changed its arguments since it was made."""
+    frame = getattr(coro, "cr_frame", None)
+    if frame is None:
+        return Said(type(coro).__qualname__, "", None)
+    arguments = _arguments(frame, parameters_of(frame.f_code))
+    teller = _Teller()
+    exact = teller.tell(arguments)
+    steady = _Teller(steady=True).tell(arguments) if teller.met_anew else None
+    return Said(frame.f_code.co_qualname, exact, steady)
+
+
+class _Teller:
+    """Puts arguments into words, as far as they are data, and not too much of it."""
+
+    def __init__(self, *, steady: bool = False) -> None:
+        self._steady = steady
+        """Whether what looks made anew each time is told by its type."""
+        self.met_anew = False
+        """Whether there was any."""
+        self._left = _MOST_TOLD
+
+    def tell(self, values: Iterable[Any]) -> str:
+        return ", ".join([self._told(value) for value in values])
+
+    def _told(self, value: Any) -> str:
+        kind = type(value)
+        self._left -= 1
+        if self._left < 0:
+            return "…"
+        if kind in _ATOMS:
+            return self._atom(value)
+        if kind in _SEQUENCES:
+            return f"{kind.__name__}({self.tell(value)})"
+        if kind in _SETS:
+            return f"{kind.__name__}({', '.join(sorted(map(self._told, value)))})"
+        if kind is dict:
+            return f"dict({self.tell(chain.from_iterable(value.items()))})"
+        if issubclass(kind, Enum):
+            return f"{kind.__qualname__}.{value.name}"
+        return f"{kind.__qualname__}({self._inside(kind, value)})"
+
+    def _atom(self, value: Any) -> str:
+        if _looks_anew(value):
+            self.met_anew = True
+            if self._steady:
+                return type(value).__qualname__
+        if len(text := repr(value)) > _LONGEST:
+            return f"{text[:_LONGEST]}…{len(text)}…{text[-_LONGEST:]}"
+        return text
+
+    def _inside(self, kind: type, value: Any) -> str:
+        """What an object holds that is data, or what it calls."""
+        if kind is CoroutineType and getcoroutinestate(value) == CORO_CREATED:
+            code = value.cr_frame.f_code
+            return f"{code.co_qualname}, {self.tell(_arguments(value.cr_frame, parameters_of(code)))}"
+        if kind in (FunctionType, MethodType):
+            return str(value.__qualname__)
+        if hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__pydantic_fields__"):
+            return self.tell(chain.from_iterable(attributes_of(value).items()))
+        return ""
+
+
+_SEQUENCES = frozenset((tuple, list, deque))
+_SETS = frozenset((set, frozenset))
+
+_MOST_TOLD = 100
+"""Values among the arguments of a branch that tell it from others, the first ones."""
+_LONGEST = 500
+"""Characters of a text's beginning, and of its end, that do."""
+
+
+def _looks_anew(value: Any) -> bool:
+    """Whether a value looks made anew each time."""
+    if isinstance(value, str):
+        return not is_ordinary_text(value)
+    if isinstance(value, int):
+        return abs(value) >= _TIME
+    return isinstance(value, float | UUID | date | timedelta | bytes)
+
+
+_TIME = 10**9
+"""From which on a number may be seconds since the epoch."""

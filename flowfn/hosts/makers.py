@@ -1,6 +1,6 @@
 """What a thread or a branch acts on by what it calls: the error that code handled which has begun it.
 
-Rule: a branch that is counted is told that as it is made, and those that it makes are told too (`numbering`). Nobody is
+Rule: a branch that is noted is told that as it is made, and those that it makes are told too (`numbering`). Nobody is
 asked when code begins a thread, or when another factory makes a task. These act on what the code handles, whose context
 they have a copy of, at the moment in which they call something: if it waits for them in its handler that is what it
 began them for, and if its handler has ended, or it was given an error since, nothing. So no context holds an error.

@@ -1,14 +1,13 @@
 """Which branch of a frame's code makes a call: a number that is the same on every attempt.
 
-Rule: a branch is told by the branch that made it, and by how many tasks that one had made before, whatever takes how
-long and whatever has ended meanwhile. So tasks are counted as they are made, by the loop's task factory, while a run
-is under way there: those that the project's code makes, and those that run it. `asyncio.as_completed` makes them in the
-order of a set, so the order counts in which it was given what it runs; and what `asyncio.wait_for` waits for is a part
-of the branch that waits, as it makes a task for that before Python 3.12 alone. What a library runs in tasks of its own
-isn't counted, as it may make others each time. One that it was given code of the project's for (of a task group of
-anyio's) is told by its maker and that call: the very same, or else one that differs in what looks made anew each time.
-One that another factory made is told by its name and what it runs; so is that of a project that is installed where
-libraries are.
+Rule: a branch has its number from when it is made, by what it runs (`recognising.py`), whatever takes how long and
+whatever has ended meanwhile. So tasks are noted as they are made, by the loop's task factory, while a run is under way
+there: those that the project's code makes, those that run it, and those that a library was given code of the project's
+for, as a task group of anyio's is. `asyncio.as_completed` makes them in the order of a set, so the order counts in
+which it was given what it runs; and what `asyncio.wait_for` waits for is a part of the branch that waits, as it makes a
+task for that before Python 3.12 alone. What a library runs in tasks of its own isn't noted, as it may make others each
+time. One that another factory made is told by its name and what it runs; so is that of a project that is installed
+where libraries are.
 """
 
 from __future__ import annotations
@@ -21,15 +20,14 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping, Set
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from hashlib import sha256
-from itertools import chain, count
 from threading import get_ident
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame, met_by
-from flowfn.hosts.branch_calls import called, given_to, is_own, said_of, shown, steady, waiting_in
-from flowfn.python.cached_property import cached_property
+from flowfn.hosts.branch_calls import given_to, is_own, said, said_of, waiting_in
+from flowfn.hosts.recognising import Branch, Recognition
 from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
 
@@ -46,30 +44,30 @@ _MAKERS = ("tasks.py", "taskgroups.py", "base_events.py")
 _AS_COMPLETED = asyncio.as_completed.__code__
 _WAIT_FOR = asyncio.wait_for.__code__
 
-_HASHED = 1 << 32
-"""Above all numbers that are counts."""
+_MET = 1 << 32
+"""In the numbers of branches that weren't noted as they were made."""
 
 
 class _Place:
-    """What a branch's context says, and so the threads that are given a copy: whose branch that is, and its number, or,
-    as long as that isn't told, its task. One in which a library alone runs, and has others do work, is a part of the
+    """What a branch's context says, and so the threads that are given a copy: whose branch that is, and which, or, as
+    long as that isn't told, its task. One in which a library alone runs, and has others do work, is a part of the
     branch with the number `within`."""
 
-    def __init__(self, numbers: Numbers, number: int | None) -> None:
+    def __init__(self, numbers: Numbers, branch: Branch | None) -> None:
         self.numbers = numbers
-        self.number = number
+        self.branch = branch
         self.task: ReferenceType[Task] | None = None
         self.handed = numbers.frame.handled_calls()
         """The failed calls, by namespace and id, whose errors were handled where it was made."""
-        self.within = numbers.here() if number is None else 0
+        self.within = numbers.here() if branch is None else 0
 
     def told(self) -> int:
         """The number, on a thread."""
-        if self.number is None:
+        if self.branch is None:
             task = None if self.task is None else self.task()
-            number = None if task is None else self.numbers.seen_from_a_thread(task)
-            self.number = self.within if number is None else number
-        return self.number
+            branch = None if task is None else self.numbers.seen_from_a_thread(task)
+            self.branch = Branch(self.within) if branch is None else branch
+        return self.numbers.number(self.branch)
 
 
 _place: ContextVar[_Place | None] = ContextVar("flowfn.branch", default=None)
@@ -98,29 +96,29 @@ class TaskCounter:
         frame = current_frame.get() if context is None else context.get(current_frame)
         if frame is None:
             return _Task(coro, loop=loop, **options)
-        numbers, number, waiter = numbers_of(frame), None, None
+        numbers, branch, waiter = numbers_of(frame), None, None
         way = _Way(sys._getframe(1))
         if way.waits:
-            number, waiter = numbers.here(), asyncio.current_task()
+            branch, waiter = Branch(numbers.here()), asyncio.current_task()
         elif way.is_own or is_own(getattr(coro, "cr_frame", None)):
-            number = numbers.number(coro, way.together)
+            branch = numbers.made(coro, way.together)
         elif (given := given_to(coro)) is not None:
-            number = numbers.number_of_given(given)
-        place = _Place(numbers, number)
+            branch = numbers.made(given)
+        place = _Place(numbers, branch)
         if context is None:
             options["context"] = context = copy_context()
         with suppress(RuntimeError):  # it is entered, as its maker runs in the same
             context.run(_place.set, place)
             if met_by in context:
                 context.run(met_by.set, None)
-        numbers.starting.append(number)
+        numbers.starting.append(branch)
         try:
             task = _Task(coro, loop=loop, **options)  # an eager one takes its first steps in there
         finally:
             numbers.starting.pop()
         place.task = ref(task)
-        if number is not None:
-            numbers.given[task] = number
+        if branch is not None:
+            numbers.given[task] = branch
         if waiter is not None:
             numbers.waiters[task] = waiter
         return task
@@ -166,23 +164,20 @@ class Numbers:
     """In which order they hear of outcomes while recorded calls are left; see `hosts/in_turn.py`."""
 
     def __init__(self, frame: Frame) -> None:
-        self.given: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
+        self.given: WeakKeyDictionary[Task, Branch] = WeakKeyDictionary()
         self.waiters: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()
         """Of tasks that `asyncio.wait_for` has made: who waits."""
-        self.starting: list[int | None] = []
-        """Those of tasks that are being made; None of one that isn't counted."""
+        self.starting: list[Branch | None] = []
+        """Those of tasks that are being made; None of one that isn't noted."""
         self.frame = frame
         self.watch: Any = None
         """Who looks at them while calls are held for one of them; see `hosts/branches.py`."""
-        self._made: Counter[tuple[int, str]] = Counter()
-        """How many tasks each branch has made, by the library's coroutine that they run."""
         self._thread = get_ident()
         """That of the loop, where the first of them was made."""
-        self._alike: Counter[str] = Counter()
-        """How many branches ran the same, by what is said of it."""
-        self._taken: set[int] = set()
-        """Those of branches that are told by what they were given."""
-        self._ahead: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._met: Counter[str] = Counter()
+        """How many branches ran the same that weren't noted as they were made, by what is said of it."""
+        self._recognition = Recognition(lambda: frame.run.ledger.branches(frame.scope))
+        self._ahead: WeakKeyDictionary[Any, Branch] = WeakKeyDictionary()
         """Those of coroutines whose tasks are still to be made."""
 
     def here(self) -> int:
@@ -190,73 +185,50 @@ class Numbers:
         task = branch_of(self.frame)
         if task is None:
             return 0
-        number = self.given.get(task)
-        if number is None:
-            number = self.starting[-1] if self.starting else None
-            self.given[task] = number = self._told(task) if number is None else number
-        return number
+        branch = self.given.get(task)
+        if branch is None:
+            branch = self.starting[-1] if self.starting else None
+            self.given[task] = branch = self._told(task) if branch is None else branch
+        return branch.number if branch.number is not None else self.number(branch)
 
-    def _told(self, task: Task) -> int:
+    def number(self, branch: Branch) -> int:
+        """The number of a branch that was made."""
+        if branch.number is None:
+            self._recognition.recognise()
+        assert branch.number is not None
+        return branch.number
+
+    def _told(self, task: Task) -> Branch:
         said, place = said_of(task, self._thread), _place.get()
         if said is not None:
             return self._by_code(said)
-        return place.within if place is not None and place.numbers is self else 0
+        return Branch(place.within if place is not None and place.numbers is self else 0)
 
-    def seen_from_a_thread(self, task: Task) -> int | None:
-        """The number of the branch that waits for this thread; None if no function of the project's is in it."""
-        number = self.given.get(task)
-        if number is None and (said := said_of(task, self._thread)) is not None:
-            self.given[task] = number = self._by_code(said)
-        return number
+    def seen_from_a_thread(self, task: Task) -> Branch | None:
+        """The branch that waits for this thread; None if no function of the project's is in it."""
+        branch = self.given.get(task)
+        if branch is None and (said := said_of(task, self._thread)) is not None:
+            self.given[task] = branch = self._by_code(said)
+        return branch
 
-    def number(self, coro: Coroutine[Any, Any, Any], together: Iterable[Any] | None) -> int:
-        """The number of a task that is being made; `together` is what else tasks are made of by the same call, which
+    def made(self, coro: Any, together: Iterable[Any] | None = None) -> Branch:
+        """The branch of a task that is being made; `together` is what else tasks are made of by the same call, which
         makes them in an order of no meaning."""
-        if together is None:
-            return self._next(coro)
-        if coro not in self._ahead and isinstance(together, Collection) and not isinstance(together, Set):
-            self._ahead.update((each, self._next(each)) for each in together if type(each) is CoroutineType)
-        ahead = self._ahead.pop(coro, None)
-        return self.number_of_given(coro) if ahead is None else ahead
+        if isinstance(together, Collection) and not isinstance(together, Set) and coro not in self._ahead:
+            self._ahead.update((each, self._add(each)) for each in together if type(each) is CoroutineType)
+        return self._ahead.pop(coro, None) or self._add(coro)
 
-    def number_of_given(self, coro: Any) -> int:
-        """The number of a task that a library makes, in whatever order, of a coroutine that it was given.
+    def _add(self, coro: Any) -> Branch:
+        """One that is recognised with those that are made in the same step of the loop, before any of them runs."""
+        if not self._recognition.waiting:
+            asyncio.get_running_loop().call_soon(self._recognition.recognise)
+        return self._recognition.add(self.here(), said(coro))
 
-        It is the recorded branch with the very same arguments; else the one that came in its place among those that
-        differ from it only in what looks made anew each time.
-        """
-        maker = self.here()
-        exact, alike = f"{maker}/{called(coro, shown)}", f"~{maker}/{called(coro, steady)}"
-        number = _given_number(self._nth(alike), self._nth(exact))
-        known = (found for part in _parts(number) if (found := self._recorded.get(part)) is not None)
-        others = (_given_number(alike, f"{exact}\0{times}") for times in count(1))
-        free = next(each for each in chain(known, [number], others) if each not in self._taken)
-        self._taken.add(free)
-        return free
-
-    @cached_property
-    def _recorded(self) -> dict[int, int]:
-        """The recorded branches that are told by what they were given, by either part."""
-        known = [each for each in self.frame.run.ledger.branches(self.frame.scope) if each >= _GIVEN]
-        return {part: number for number in reversed(known) for part in _parts(number)}
-
-    def _next(self, coro: Any) -> int:
-        """Those that run a library's coroutine, such as a queue's `get`, are counted by themselves: code that waits by
-        these makes as many as the clock allows."""
-        of = "" if is_own(getattr(coro, "cr_frame", None)) else getattr(coro, "__qualname__", "")
-        made = self.here(), of
-        self._made[made] += 1
-        maker, library = made
-        number = self._made[made]
-        return number if made == (0, "") else _hashed(f"{maker}/{library}{number}")
-
-    def _by_code(self, said: str) -> int:
-        """The number of a task that isn't counted: by what it runs, and which of several alike it is."""
-        return _hashed(self._nth(said))
-
-    def _nth(self, said: str) -> str:
-        self._alike[said] += 1
-        return f"{said}\0{self._alike[said]}"
+    def _by_code(self, said: str) -> Branch:
+        """One that wasn't noted as it was made is told by what it runs, and which of several alike it is."""
+        self._met[said] += 1
+        digest = sha256(f"{said}\0{self._met[said]}".encode("utf-8", "surrogatepass")).digest()
+        return Branch(_MET | int.from_bytes(digest[:4]))
 
 
 def numbers_of(frame: Frame) -> Numbers:
@@ -278,7 +250,11 @@ def branch_number(frame: Frame) -> int:
 
 def number_of(task: Task, frame: Frame) -> int | None:
     """Which branch of a frame's code a task is, of those that are known."""
-    return 0 if task is frame.home else numbers_of(frame).given.get(task)
+    if task is frame.home:
+        return 0
+    numbers = numbers_of(frame)
+    branch = numbers.given.get(task)
+    return None if branch is None else numbers.number(branch)
 
 
 def branch_around(frame: Frame) -> Task | None:
@@ -329,22 +305,3 @@ def branch_of(frame: Frame) -> Task | None:
     except RuntimeError:  # a thread of the code's own
         return None
     return None if task is frame.home else task
-
-
-def _hashed(text: str) -> int:
-    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return _HASHED | int.from_bytes(digest[:4])
-
-
-def _given_number(alike: str, exact: str) -> int:
-    return _GIVEN | _hashed(alike) % _HALF * _HALF | _hashed(exact) % _HALF
-
-
-def _parts(number: int) -> tuple[int, int]:
-    """By what the number of a recorded branch is found: by all that it was given, or by what isn't made anew."""
-    return _GIVEN | number % _HALF, number // _HALF
-
-
-_HALF = 1 << 31
-_GIVEN = _HALF * _HALF
-"""Above all other numbers. Of its halves the lower tells all that a branch was given, the other what isn't anew."""

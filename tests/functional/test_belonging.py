@@ -7,8 +7,10 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent import futures
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -591,7 +593,7 @@ def test_workers_get_each_others_records(async_world: World) -> None:
 def test_a_branch_of_edited_code_gets_the_record_of_one_that_is_another_now(
     async_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G2: branches are counted, so that one that is new takes the number of another; nobody waits long for it."""
+    """G2: its function is new, and so is its number; nobody waits long for the branches that there are no more."""
     monkeypatch.setattr(branches, "PATIENCE", 0.01)
     workers = Workers(async_world)
 
@@ -622,8 +624,7 @@ def test_a_branch_of_edited_code_gets_the_record_of_one_that_is_another_now(
 def test_an_item_that_another_branch_has_now_keeps_its_records(
     async_world: World, monkeypatch: pytest.MonkeyPatch, after: str, waits: str
 ) -> None:
-    """Section 4, rule 1: branches are counted, so that an item in front has all others be of other numbers; it won't
-    make their calls, whatever it waits for before its own."""
+    """Section 4, rule 1: a branch is told by its item, wherever that stands among the others."""
     monkeypatch.setattr(branches, "PATIENCE", 0.01)
     items, ran = "bc", list[str]()
 
@@ -662,6 +663,93 @@ def test_an_item_that_another_branch_has_now_keeps_its_records(
     expected = [[f"charge {item}", f"mail {item}"] for item in after]
     assert async_world.invoke(wf, None, thread_id="t") == expected
     assert ran == (["charge a", "mail a"] if "a" in after else [])
+
+
+@dataclass
+class Order:
+    """An item of a class."""
+
+    id: str
+
+
+ITEMS = {
+    "numbers": (1, 2, 3, 4),
+    "names": ("a", "b", "c", "d"),
+    "dicts": tuple({"id": name, "at": {"city": "Rome"}} for name in "abcd"),
+    "objects": tuple(map(Order, "abcd")),
+    "ids": tuple(UUID(int=7 * 10**36 + number) for number in range(4)),
+}
+
+
+@pytest.mark.parametrize("moved", [(2, 1, 0), (1, 2), (0, 2, 1), (3, 0, 1, 2), (3, 2, 1, 0)], ids=str)
+@pytest.mark.parametrize("items", ITEMS.values(), ids=[*ITEMS])
+def test_items_that_were_moved_keep_their_records_under_a_limit(
+    async_world: World, items: tuple[Any, ...], moved: tuple[int, ...]
+) -> None:
+    """Section 4, rule 1: whichever is let in first, each has the number that it had, and nothing is charged twice."""
+    seats, charged, order, lost = count(1), list[Any](), [*items[:3]], True
+
+    @async_world.task
+    async def number(kind: str) -> int:
+        return next(seats)
+
+    @async_world.task
+    async def charge(item: Any, number: int) -> int:
+        charged.append((item, number))
+        return number
+
+    @async_world.entrypoint
+    async def wf() -> list[int]:
+        limit = asyncio.Semaphore(1)
+
+        async def one(item: Any) -> int:
+            async with limit:
+                return int(await charge(item, await number("customers")))
+
+        found = await asyncio.gather(*map(one, order))
+        if lost:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    order[:], lost = [items[place] for place in moved], False
+    assert async_world.invoke(wf, None, thread_id="t") == [place + 1 for place in moved]
+    assert charged == [*zip(items[: 4 if 3 in moved else 3], count(1), strict=False)]
+
+
+def test_branches_with_arguments_that_differ_each_time_are_told_by_their_places(async_world: World) -> None:
+    """G2: of what nobody can tell to be made anew the place counts, as of a random choice."""
+    numbers, charged, attempts = count(1), list[str](), count()
+
+    @async_world.task
+    async def number(kind: str) -> int:
+        return next(numbers)
+
+    @async_world.task
+    async def charge(item: str, number: int) -> str:
+        charged.append(item)
+        return f"{item} {number}"
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        attempt = next(attempts)
+
+        async def one(chosen: str, names: list[str]) -> str:
+            for _ in range(40 if names == ["a", "x"] else 0):
+                await asyncio.sleep(0)
+            return str(await charge(names[0], await number("customers")))
+
+        found = await asyncio.gather(*(one(f"{name}{attempt}", [name, *"xyz"[:attempt]]) for name in "abc"))
+        if not attempt:
+            raise ConnectionError("lost")
+        return found
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    before = [*charged]
+    async_world.invoke(wf, None, thread_id="t")
+    assert charged == before
 
 
 def test_a_branch_that_comes_late_gets_the_record_that_it_left(async_world: World) -> None:

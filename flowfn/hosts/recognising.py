@@ -1,0 +1,111 @@
+"""Which of the recorded branches one is that code makes anew, and so its number.
+
+Rule: a branch is told by the branch that made it, and by the call that it runs: the function, its arguments, and which
+of equal calls it is. So it is the recorded one of the very same call; else that of a call which differs only in what
+looks made anew each time (a deadline, a random id), in their order; else the one that came in its place among those of
+the same function. Those that are made in one go are recognised together: one that is new takes no number by which
+another one is known.
+
+A number says all of this in 62 bits, as it is stored with each call of its branch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import count
+
+from flowfn.hosts.branch_calls import Said
+
+_EXACT, _STEADY, _PLACE = 24, 20, 18
+"""Bits of the parts of a number."""
+
+_TOLD = 1 << (_EXACT + _STEADY + _PLACE)
+"""In all of these numbers, and above all others."""
+
+_STRIDE = 0x9E3779B1
+"""Between the parts of equal calls: odd, so that none comes again before all have come."""
+
+
+class Branch:
+    """A branch of a frame's code."""
+
+    __slots__ = ("keys", "number")
+
+    def __init__(self, number: int | None, keys: Sequence[int] = ()) -> None:
+        self.number = number
+        """None until it is recognised."""
+        self.keys = keys
+        """What it may be recognised by, the surest first: that is its number, if it is a new one."""
+
+
+class Recognition:
+    """The branches that a frame's code makes, beside those that it had made."""
+
+    def __init__(self, recorded: Callable[[], Iterable[int]]) -> None:
+        self._recorded = recorded
+        """The numbers of those that have left records, the earliest first."""
+        self._known: Sequence[Mapping[int, Sequence[int]]] | None = None
+        """The same by each of their keys."""
+        self._made = Counter[int]()
+        """How many there are by what is said of them."""
+        self._taken: set[int] = set()
+        """The recorded numbers that branches have."""
+        self.waiting: list[Branch] = []
+        """Those that are yet to be recognised."""
+
+    def add(self, maker: int, said: Said) -> Branch:
+        """A branch that the one of a number has made, and that is to be recognised."""
+        function = f"{maker}/{said.function}"
+        exact = self._nth(f"{function}({said.exact})")
+        steady = exact if said.steady is None else self._nth(f"~{function}({said.steady})")
+        branch = Branch(None, _keys(_number(exact, steady, self._nth(function))))
+        self.waiting.append(branch)
+        return branch
+
+    def _nth(self, said: str) -> int:
+        """One of several of which the same is said, as a number of many bits."""
+        of = int.from_bytes(blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+        self._made[of] += 1
+        return of + self._made[of] * _STRIDE
+
+    def recognise(self) -> None:
+        """Give numbers to those that wait for one."""
+        waiting, self.waiting = self.waiting, []
+        if self._known is None:
+            self._known = _by_keys(self._recorded())
+        for level, known in enumerate(self._known):
+            for branch in waiting:
+                if branch.number is None and (found := known.get(branch.keys[level])) is not None:
+                    self._take(branch, found)
+        for branch in waiting:
+            if branch.number is None:
+                branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
+
+    def _take(self, branch: Branch, numbers: Sequence[int]) -> None:
+        free = next((number for number in numbers if number not in self._taken), None)
+        if free is not None:
+            branch.number = free
+            self._taken.add(free)
+
+
+def _number(exact: int, steady: int, place: int) -> int:
+    parts = (exact % (1 << _EXACT), steady % (1 << _STEADY), place % (1 << _PLACE))
+    return _TOLD | (parts[0] << _STEADY | parts[1]) << _PLACE | parts[2]
+
+
+def _keys(number: int) -> Sequence[int]:
+    """What a number says: all of it, and each of its parts."""
+    above, place = divmod(number, 1 << _PLACE)
+    exact, steady = divmod(above, 1 << _STEADY)
+    return number, exact, steady, place
+
+
+def _by_keys(recorded: Iterable[int]) -> Sequence[Mapping[int, Sequence[int]]]:
+    found = [defaultdict[int, list[int]](list) for _ in range(4)]
+    for number in recorded:
+        if number & _TOLD:
+            for key, numbers in zip(_keys(number), found, strict=True):
+                numbers[key].append(number)
+    return found
