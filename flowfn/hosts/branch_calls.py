@@ -183,10 +183,13 @@ def said(coro: Any) -> Said:
     frame = getattr(coro, "cr_frame", None)
     if frame is None:
         return Said(type(coro).__qualname__, "", None)
-    arguments = _arguments(frame, parameters_of(frame.f_code))
-    teller = _Teller()
-    exact = teller.tell(arguments)
-    steady = _Teller(steady=True).tell(arguments) if teller.met_anew else None
+    exact, steady, teller = "", None, _Teller()
+    with suppress(
+        Exception
+    ):  # objects may raise anything when looked at, and be changed by a thread meanwhile
+        arguments = _arguments(frame, parameters_of(frame.f_code))
+        exact = teller.tell(arguments)
+        steady = _Teller(steady=True).tell(arguments) if teller.met_anew else None
     return Said(frame.f_code.co_qualname, exact, steady)
 
 
@@ -201,18 +204,21 @@ class _Teller:
         self._left = _MOST_TOLD
 
     def tell(self, values: Iterable[Any]) -> str:
-        return ", ".join([self._told(value) for value in values])
+        told = []
+        for value in values:
+            if self._left <= 0:
+                break
+            told.append(self._told(value))
+        return ", ".join(told)
 
     def _told(self, value: Any) -> str:
         kind = type(value)
         self._left -= 1
-        if self._left < 0:
-            return "…"
         if kind in _ATOMS:
             return self._atom(value)
         if kind in _SEQUENCES:
             return f"{kind.__name__}({self.tell(value)})"
-        if kind in _SETS:
+        if kind in _SETS and len(value) <= self._left:  # else the first ones are others each time
             return f"{kind.__name__}({', '.join(sorted(map(self._told, value)))})"
         if kind is dict:
             return f"dict({self.tell(chain.from_iterable(value.items()))})"
@@ -225,9 +231,9 @@ class _Teller:
             self.met_anew = True
             if self._steady:
                 return type(value).__qualname__
-        if len(text := repr(value)) > _LONGEST:
-            return f"{text[:_LONGEST]}…{len(text)}…{text[-_LONGEST:]}"
-        return text
+        if isinstance(value, str | bytes) and len(value) > _LONGEST:
+            return f"{value[:_LONGEST]!r}…{len(value)}…{value[-_LONGEST:]!r}"
+        return repr(value)
 
     def _inside(self, kind: type, value: Any) -> str:
         """What an object holds that is data, or what it calls."""
@@ -247,7 +253,7 @@ _SETS = frozenset((set, frozenset))
 _MOST_TOLD = 100
 """Values among the arguments of a branch that tell it from others, the first ones."""
 _LONGEST = 500
-"""Characters of a text's beginning, and of its end, that do."""
+"""Characters of a text, from which on only so many of its beginning and of its end do."""
 
 
 def _looks_anew(value: Any) -> bool:

@@ -2,9 +2,9 @@
 
 Rule: a branch is told by the branch that made it, and by the call that it runs: the function, its arguments, and which
 of equal calls it is. So it is the recorded one of the very same call; else that of a call which differs only in what
-looks made anew each time (a deadline, a random id), in their order; else the one that came in its place among those of
-the same function. Those that are made in one go are recognised together: one that is new takes no number by which
-another one is known.
+looks made anew each time (a deadline, a random id), in their order. Where no branch of a function is known by its call,
+as the arguments are others on each attempt, it is the one that came in its place. Those that are made in one go are
+recognised together: one that is new takes no number by which another one is known.
 
 A number says all of this in 62 bits, as it is stored with each call of its branch.
 """
@@ -31,11 +31,13 @@ _STRIDE = 0x9E3779B1
 class Branch:
     """A branch of a frame's code."""
 
-    __slots__ = ("keys", "number")
+    __slots__ = ("function", "keys", "number")
 
-    def __init__(self, number: int | None, keys: Sequence[int] = ()) -> None:
+    def __init__(self, number: int | None, function: str = "", keys: Sequence[int] = ()) -> None:
         self.number = number
         """None until it is recognised."""
+        self.function = function
+        """What it runs, and the number of the branch that made it."""
         self.keys = keys
         """What it may be recognised by, the surest first: that is its number, if it is a new one."""
 
@@ -52,6 +54,8 @@ class Recognition:
         """How many there are by what is said of them."""
         self._taken: set[int] = set()
         """The recorded numbers that branches have."""
+        self._known_by_calls: set[str] = set()
+        """The functions of which some have been recognised by more than their place."""
         self.waiting: list[Branch] = []
         """Those that are yet to be recognised."""
 
@@ -60,7 +64,7 @@ class Recognition:
         function = f"{maker}/{said.function}"
         exact = self._nth(f"{function}({said.exact})")
         steady = exact if said.steady is None else self._nth(f"~{function}({said.steady})")
-        branch = Branch(None, _keys(_number(exact, steady, self._nth(function))))
+        branch = Branch(None, function, _keys(_number(exact, steady, self._nth(function))))
         self.waiting.append(branch)
         return branch
 
@@ -75,19 +79,26 @@ class Recognition:
         waiting, self.waiting = self.waiting, []
         if self._known is None:
             self._known = _by_keys(self._recorded())
-        for level, known in enumerate(self._known):
+        *by_calls, by_place = self._known
+        for level, known in enumerate(by_calls):
             for branch in waiting:
-                if branch.number is None and (found := known.get(branch.keys[level])) is not None:
-                    self._take(branch, found)
+                if self._take(branch, known.get(branch.keys[level], ())):
+                    self._known_by_calls.add(branch.function)
+        for branch in waiting:
+            if branch.function not in self._known_by_calls:
+                self._take(branch, by_place.get(branch.keys[-1], ()))
         for branch in waiting:
             if branch.number is None:
                 branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
 
-    def _take(self, branch: Branch, numbers: Sequence[int]) -> None:
-        free = next((number for number in numbers if number not in self._taken), None)
-        if free is not None:
-            branch.number = free
-            self._taken.add(free)
+    def _take(self, branch: Branch, recorded: Iterable[int]) -> bool:
+        """Whether one of these is the number of a branch from now on."""
+        free = next((number for number in recorded if number not in self._taken), None)
+        if branch.number is not None or free is None:
+            return False
+        branch.number = free
+        self._taken.add(free)
+        return True
 
 
 def _number(exact: int, steady: int, place: int) -> int:
