@@ -1,0 +1,139 @@
+"""Which recorded branch one is that code makes anew: by its call, else by its place (G2)."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowfn.hosts.branch_calls import Said, said
+from flowfn.hosts.recognising import Recognition
+
+
+def numbers(
+    calls: Iterable[Said], recorded: Iterable[int] = (), *, maker: int = 0, apart: bool = False
+) -> list[int]:
+    """Those of branches that are made in one go, or one by one."""
+    recognition, branches = Recognition(lambda: recorded), []
+    for call in calls:
+        branches.append(recognition.add(maker, call))
+        if apart:
+            recognition.recognise()
+    recognition.recognise()
+    return [branch.number for branch in branches if branch.number is not None]
+
+
+def call(argument: Any, steady: str | None = None) -> Said:
+    return Said("work", str(argument), steady)
+
+
+ARGUMENTS = st.lists(st.integers(0, 5), max_size=30)
+
+
+@given(ARGUMENTS, st.booleans())
+def test_the_same_calls_have_the_same_numbers(arguments: list[int], apart: bool) -> None:
+    """As many as there are branches, in one go or one by one."""
+    calls = [*map(call, arguments)]
+    before = numbers(calls)
+    assert len({*before}) == len(calls)
+    assert numbers(calls, before, apart=apart) == before
+
+
+@given(st.data())
+def test_calls_in_another_order_have_the_numbers_that_they_had(data: st.DataObject) -> None:
+    """Equal ones in their own order, whichever have left no record and whatever is new."""
+    arguments = data.draw(ARGUMENTS)
+    before = [*zip(arguments, numbers(map(call, arguments)), strict=True)]
+    recorded = data.draw(st.permutations(before))[data.draw(st.integers(0, 30)) :]
+    moved = data.draw(st.permutations([*arguments, "new"]))
+    after = [*zip(moved, numbers(map(call, moved), [number for _, number in recorded]), strict=True)]
+    for argument in {*arguments}:
+        had, has = ([number for each, number in found if each == argument] for found in (before, after))
+        known = {number for _, number in recorded}
+        assert [a for a, b in zip(had, has, strict=True) if a in known and a != b] == []
+    assert len({number for _, number in after}) == len(moved)
+
+
+def test_calls_that_differ_in_what_is_made_anew_have_the_numbers_of_their_order() -> None:
+    """A deadline says nothing of a branch, and what is beside it does."""
+    before = numbers([call(f"{each} {uuid4()}", each) for each in "aabc"])
+    after = numbers([call(f"{each} {uuid4()}", each) for each in "cbaa"], before)
+    assert after == [before[3], before[2], before[0], before[1]]
+
+
+def test_calls_that_are_others_each_time_have_the_numbers_of_their_places() -> None:
+    """Nothing tells a random choice from an item."""
+    before = numbers(map(call, "abc"))
+    assert numbers(map(call, "xyz"), before, apart=True) == before
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_new_call_has_no_number_of_those_that_are_known_by_theirs(apart: bool) -> None:
+    """Its place says nothing, once arguments have told one."""
+    before = numbers(map(call, "abc"))
+    assert numbers(map(call, "axbc"), before, apart=apart)[::2] == [before[0], before[1]]
+
+
+def test_branches_of_different_makers_have_different_numbers() -> None:
+    """The same call, made in the same place."""
+    assert numbers([call("a")], maker=1) != numbers([call("a")], maker=2)
+
+
+async def work(*args: Any) -> None:
+    """A branch."""
+
+
+ALIKE: list[tuple[Any, Any]] = [
+    ([1, {"a": (2.5, None)}], [1, {"a": (2.5, None)}]),
+    ({"b", "a"}, {"a", "b"}),
+]
+APART: list[tuple[Any, Any]] = [
+    ("a", "b"),
+    (1, "1"),
+    (1, True),
+    ([1, 2], [12]),
+    ([1], (1,)),
+    ({"a": 1}, {"a": 2}),
+    ("a" * 1000, "a" * 1001),
+    (work, test_branches_of_different_makers_have_different_numbers),
+]
+
+
+def said_of_work(*args: Any) -> Said:
+    coro = work(*args)
+    found = said(coro)
+    coro.close()
+    return found
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_arguments_that_are_equal_data_say_the_same(one: Any, other: Any) -> None:
+    """By value, as they were made anew."""
+    assert said_of_work(one) == said_of_work(other)
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_arguments_that_are_other_data_say_something_else(one: Any, other: Any) -> None:
+    """By type as well."""
+    assert said_of_work(one).exact != said_of_work(other).exact
+
+
+def test_an_argument_may_hold_itself_or_be_large() -> None:
+    """The first hundred values are looked at, and no more."""
+    box: list[Any] = []
+    box.append(box)
+    assert said_of_work(box, [*range(10**6)], {*range(10**6)}, "a" * 10**7).exact.count("list") <= 100
+
+
+def test_an_argument_may_refuse_to_be_looked_at() -> None:
+    """Nobody's task fails for that."""
+
+    class Shy:
+        __dataclass_fields__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            raise RuntimeError(name)
+
+    assert said_of_work(Shy()).function == "work"
