@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
 
 Task = asyncio.Task[Any]
+Loop = asyncio.AbstractEventLoop
 
 _ASYNCIO = os.path.join(os.path.dirname(asyncio.__file__), "")
 _MAKERS = ("tasks.py", "taskgroups.py", "base_events.py")
@@ -79,19 +80,19 @@ class TaskCounter:
     def __init__(self) -> None:
         self._mine: Any = self._make
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def begin(self, loop: Loop) -> None:
         """The first run begins on the loop."""
         with suppress(NotImplementedError):  # a loop of somebody's own needn't have factories
             if loop.get_task_factory() is None:
                 loop.set_task_factory(self._mine)
 
-    def end(self, loop: asyncio.AbstractEventLoop) -> None:
+    def end(self, loop: Loop) -> None:
         """The last run has ended on the loop."""
         with suppress(NotImplementedError):
             if loop.get_task_factory() is self._mine:
                 loop.set_task_factory(None)
 
-    def _make(self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> Any:
+    def _make(self, loop: Loop, coro: Coroutine[Any, Any, Any], **options: Any) -> Any:
         context = options.get("context")
         frame = current_frame.get() if context is None else context.get(current_frame)
         if frame is None:
@@ -101,9 +102,9 @@ class TaskCounter:
         if way.waits:
             branch, waiter = Branch(numbers.here()), asyncio.current_task()
         elif way.is_own or is_own(getattr(coro, "cr_frame", None)):
-            branch = numbers.made(coro, way.together)
+            branch = numbers.made(loop, coro, way.together)
         elif (given := given_to(coro)) is not None:
-            branch = numbers.made(given)
+            branch = numbers.made(loop, given)
         place = _Place(numbers, branch)
         if context is None:
             options["context"] = context = copy_context()
@@ -211,17 +212,20 @@ class Numbers:
             self.given[task] = branch = self._by_code(said)
         return branch
 
-    def made(self, coro: Any, together: Iterable[Any] | None = None) -> Branch:
+    def made(self, loop: Loop, coro: Any, together: Iterable[Any] | None = None) -> Branch:
         """The branch of a task that is being made; `together` is what else tasks are made of by the same call, which
         makes them in an order of no meaning."""
+        if together is None:
+            return self._add(loop, coro)
         if isinstance(together, Collection) and not isinstance(together, Set) and coro not in self._ahead:
-            self._ahead.update((each, self._add(each)) for each in together if type(each) is CoroutineType)
-        return self._ahead.pop(coro, None) or self._add(coro)
+            coros = (each for each in together if type(each) is CoroutineType)
+            self._ahead.update((each, self._add(loop, each)) for each in coros)
+        return self._ahead.pop(coro, None) or self._add(loop, coro)
 
-    def _add(self, coro: Any) -> Branch:
+    def _add(self, loop: Loop, coro: Any) -> Branch:
         """One that is recognised with those that are made in the same step of the loop, before any of them runs."""
         if not self._recognition.waiting:
-            asyncio.get_running_loop().call_soon(self._recognition.recognise)
+            loop.call_soon(self._recognition.recognise)
         return self._recognition.add(self.here(), said(coro))
 
     def _by_code(self, said: str) -> Branch:
