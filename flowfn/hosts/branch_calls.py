@@ -13,9 +13,10 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import lru_cache
 from gc import get_referents
 from inspect import CORO_CREATED, getcoroutinestate
@@ -87,9 +88,9 @@ def _is_of_a_library(frame: FrameType) -> bool:
     )
 
 
-_ATOMS = frozenset(
-    (type(None), bool, int, float, str, bytes, UUID, date, timedelta, Decimal, PurePosixPath, PosixPath)
-)
+_NUMBERS = (bool, int, float, complex, Decimal, Fraction, range)
+_TIMES = (date, datetime, time, timedelta)
+_ATOMS = frozenset((type(None), str, bytes, UUID, *_NUMBERS, *_TIMES, PurePosixPath, PosixPath))
 
 
 def said_of(task: asyncio.Task[Any], thread: int) -> str | None:
@@ -262,7 +263,7 @@ def _looks_anew(value: Any) -> bool:
         return not is_ordinary_text(value)
     if isinstance(value, int):
         return abs(value) >= _TIME
-    return isinstance(value, float | UUID | date | timedelta | bytes)
+    return isinstance(value, float | UUID | date | time | timedelta | bytes)
 
 
 _TIME = 10**9

@@ -61,18 +61,23 @@ class Recognition:
 
     def add(self, maker: int, said: Said) -> Branch:
         """A branch that the one of a number has made, and that is to be recognised."""
-        function = f"{maker}/{said.function}"
-        exact = self._nth(f"{function}({said.exact})")
-        steady = exact if said.steady is None else self._nth(f"~{function}({said.steady})")
-        branch = Branch(None, function, _keys(_number(exact, steady, self._nth(function))))
+        exact, steady, place = _parts(maker)
+        call = _hash(f"{exact}/{said.function}({said.exact})")
+        rest = _hash(f"~{steady}/{said.function}({said.exact if said.steady is None else said.steady})")
+        function = _hash(f"{place}/{said.function}")
+        nth = self._count(call)
+        number = _number(
+            call + nth * _STRIDE,
+            rest + (nth if said.steady is None else self._count(rest)) * _STRIDE,
+            function + self._count(function) * _STRIDE,
+        )
+        branch = Branch(None, f"{maker}/{said.function}", _keys(number))
         self.waiting.append(branch)
         return branch
 
-    def _nth(self, said: str) -> int:
-        """One of several of which the same is said, as a number of many bits."""
-        of = int.from_bytes(blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest())
-        self._made[of] += 1
-        return of + self._made[of] * _STRIDE
+    def _count(self, said: int) -> int:
+        self._made[said] += 1
+        return self._made[said]
 
     def recognise(self) -> None:
         """Give numbers to those that wait for one."""
@@ -106,11 +111,16 @@ def _number(exact: int, steady: int, place: int) -> int:
     return _TOLD | (parts[0] << _STEADY | parts[1]) << _PLACE | parts[2]
 
 
-def _keys(number: int) -> Sequence[int]:
-    """What a number says: all of it, and each of its parts."""
+def _parts(number: int) -> tuple[int, int, int]:
+    if not number & _TOLD:
+        return number, number, number
     above, place = divmod(number, 1 << _PLACE)
-    exact, steady = divmod(above, 1 << _STEADY)
-    return number, exact, steady, place
+    return *divmod(above, 1 << _STEADY), place
+
+
+def _keys(number: int) -> Sequence[int]:
+    """By what a number is found: by all of it, and by each of its parts."""
+    return number, *_parts(number)
 
 
 def _by_keys(recorded: Iterable[int]) -> Sequence[Mapping[int, Sequence[int]]]:
@@ -120,3 +130,7 @@ def _by_keys(recorded: Iterable[int]) -> Sequence[Mapping[int, Sequence[int]]]:
             for key, numbers in zip(_keys(number), found, strict=True):
                 numbers[key].append(number)
     return found
+
+
+def _hash(said: str) -> int:
+    return int.from_bytes(blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest())

@@ -137,3 +137,29 @@ def test_an_argument_may_refuse_to_be_looked_at() -> None:
             raise RuntimeError(name)
 
     assert said_of_work(Shy()).function == "work"
+
+
+def nested(makers: str, recorded: Iterable[int] = ()) -> dict[str, list[int]]:
+    """The numbers of what branches make, by their makers, of which none has made a call by itself."""
+    recognition, found = Recognition(lambda: recorded), {}
+    made = [recognition.add(0, call(each)) for each in makers]
+    recognition.recognise()
+    for maker, branch in zip(makers, made, strict=True):
+        assert branch.number is not None
+        inner = [recognition.add(branch.number, call(each)) for each in range(2)]
+        recognition.recognise()
+        found[maker] = [each.number for each in inner if each.number is not None]
+    return found
+
+
+def test_branches_that_a_branch_makes_are_told_by_its_call() -> None:
+    """Wherever it is made, and though it has left no record."""
+    before = nested("abc")
+    assert nested("cab", [number for numbers in before.values() for number in numbers]) == before
+
+
+def test_branches_that_a_branch_makes_are_told_by_its_place_where_its_call_is_another_each_time() -> None:
+    """The places of both count, then."""
+    before = nested("abc")
+    after = nested("xyz", [number for numbers in before.values() for number in numbers])
+    assert [*after.values()] == [*before.values()]
