@@ -11,7 +11,7 @@ A number says all of this in 62 bits, as it is stored with each call of its bran
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count
@@ -26,6 +26,10 @@ _TOLD = 1 << (_EXACT + _STEADY + _PLACE)
 
 _STRIDE = 0x9E3779B1
 """Between the parts of equal calls: odd, so that none comes again before all have come."""
+
+_REMEMBERED = 10_000
+"""Of how many calls it is known how often they were made: code may make branches for ever. What is forgotten and comes
+again has the parts of the first one, and a place of its own."""
 
 
 class Branch:
@@ -50,8 +54,8 @@ class Recognition:
         """The numbers of those that have left records, the earliest first."""
         self._known: Sequence[Mapping[int, Sequence[int]]] | None = None
         """The same by each of their keys."""
-        self._made = Counter[int]()
-        """How many there are by what is said of them."""
+        self._made: dict[int, int] = {}
+        """How many there are by what is said of them, the latest last."""
         self._taken: set[int] = set()
         """The recorded numbers that branches have."""
         self._known_by_calls: set[str] = set()
@@ -76,8 +80,10 @@ class Recognition:
         return branch
 
     def _count(self, said: int) -> int:
-        self._made[said] += 1
-        return self._made[said]
+        self._made[said] = times = self._made.pop(said, 0) + 1
+        if len(self._made) > _REMEMBERED:
+            del self._made[next(iter(self._made))]
+        return times
 
     def recognise(self) -> None:
         """Give numbers to those that wait for one."""

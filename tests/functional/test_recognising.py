@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowfn.hosts import recognising
 from flowfn.hosts.branch_calls import Said, said
 from flowfn.hosts.recognising import Recognition
 
@@ -74,6 +75,15 @@ def test_a_new_call_has_no_number_of_those_that_are_known_by_theirs(apart: bool)
     """Its place says nothing, once arguments have told one."""
     before = numbers(map(call, "abc"))
     assert numbers(map(call, "axbc"), before, apart=apart)[::2] == [before[0], before[1]]
+
+
+def test_as_many_branches_as_there_may_be_have_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is forgotten of those that were made long before."""
+    monkeypatch.setattr(recognising, "_REMEMBERED", 100)
+    calls = [*map(call, [*range(300), *range(300)])]
+    before = numbers(calls)
+    assert len({*before}) == len(calls)
+    assert numbers(calls, before) == before
 
 
 def test_branches_of_different_makers_have_different_numbers() -> None:
