@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -11,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 from flowfn import NonDeterminismError, interrupt
+from flowfn.hosts import branches
 
 from ..worlds import World
 
@@ -205,3 +207,44 @@ def test_a_doubt_in_a_branch_beside_a_question(async_world: World) -> None:
     with pytest.raises(NonDeterminismError):
         async_world.invoke(wf, None, thread_id="t")
     assert len(async_world.ran) == 1
+
+
+def test_a_doubt_beside_a_call_that_was_given_up_while_it_was_held(
+    async_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Section 4, rule 3: what was given up isn't at work, so that there is an end to the patience with a branch that
+    waits for a lock."""
+    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    lost = True
+
+    @async_world.task
+    async def ask(key: str) -> str:
+        return key
+
+    @async_world.task
+    async def charge(key: str) -> str:
+        return key
+
+    @async_world.entrypoint
+    async def wf() -> None:
+        charged = asyncio.Event()
+
+        async def one() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if lost else 0):
+                    await ask(str(uuid4()))
+            await charge(str(uuid4()))
+            if lost:
+                raise ConnectionError("lost")
+            charged.set()
+
+        async def other() -> None:
+            await charged.wait()
+
+        await asyncio.gather(one(), other())
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    lost = False
+    with pytest.raises(NonDeterminismError, match="charge"):
+        async_world.invoke(wf, None, thread_id="t")

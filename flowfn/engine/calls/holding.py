@@ -39,15 +39,16 @@ def hold(call: Call, host: Any, before: Before) -> Future[Any]:
     call.future = future
     frame.calls.unplaced.append(call)
     frame.calls.open[future] = call
-    future.add_done_callback(lambda _: _let_go(call, frame))
+    future.add_done_callback(partial(_let_go, call, frame))
     if frame.branches is not None and not before.in_doubt:
         frame.branches.hold(call)
         host.place_when_decided(frame, future)
     return future
 
 
-def _let_go(call: Call, frame: Frame) -> None:
-    """A call is held no more, be it that whoever waited for it has given it up."""
+def _let_go(call: Call, frame: Frame, future: Future[Any]) -> None:
+    """A call has ended that was held, be it that whoever waited for it has given it up."""
+    frame.calls.open.pop(future, None)
     if frame.branches is not None:
         frame.branches.let_go(call)
     with suppress(ValueError):
