@@ -17,7 +17,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from gc import get_referents
 from inspect import CORO_CREATED, getcoroutinestate
 from itertools import chain
@@ -189,8 +189,8 @@ def said(coro: Any) -> Said:
         Exception
     ):  # objects may raise anything when looked at, and be changed by a thread meanwhile
         arguments = _arguments(frame, parameters_of(frame.f_code))
-        exact = teller.tell(arguments)
-        steady = _Teller(steady=True).tell(arguments) if teller.met_anew else None
+        exact = teller.call(arguments)
+        steady = _Teller(steady=True).call(arguments) if teller.met_anew else None
     return Said(frame.f_code.co_qualname, exact, steady)
 
 
@@ -202,7 +202,15 @@ class _Teller:
         """Whether what looks made anew each time is told by its type."""
         self.met_anew = False
         """Whether there was any."""
-        self._left = _MOST_TOLD
+        self._left = 0
+
+    def call(self, arguments: Iterable[Any]) -> str:
+        """What a call is given: of each argument so much, as one may be large that all have in common."""
+        told = []
+        for argument in arguments:
+            self._left = _MOST_TOLD
+            told.append(self._told(argument))
+        return ", ".join(told)
 
     def tell(self, values: Iterable[Any]) -> str:
         told = []
@@ -215,10 +223,14 @@ class _Teller:
     def _told(self, value: Any) -> str:
         kind = type(value)
         self._left -= 1
+        if kind in _TEXTS and len(value) > _LONGEST:
+            return f"…{self.tell((value[:_LONGEST], len(value), value[-_LONGEST:]))}"
         if kind in _ATOMS:
             return self._atom(value)
         if kind in _SEQUENCES:
             return f"{kind.__name__}({self.tell(value)})"
+        if issubclass(kind, tuple):  # a named one
+            return f"{kind.__qualname__}({self.tell(tuple.__iter__(value))})"
         if kind in _SETS and len(value) <= self._left:  # else the first ones are others each time
             return f"{kind.__name__}({', '.join(sorted(map(self._told, value)))})"
         if kind is dict:
@@ -232,8 +244,6 @@ class _Teller:
             self.met_anew = True
             if self._steady:
                 return type(value).__qualname__
-        if isinstance(value, str | bytes) and len(value) > _LONGEST:
-            return f"{value[:_LONGEST]!r}…{len(value)}…{value[-_LONGEST:]!r}"
         return repr(value)
 
     def _inside(self, kind: type, value: Any) -> str:
@@ -243,16 +253,19 @@ class _Teller:
             return f"{code.co_qualname}, {self.tell(_arguments(value.cr_frame, parameters_of(code)))}"
         if kind in (FunctionType, MethodType):
             return str(value.__qualname__)
+        if kind is partial:
+            return self.tell((value.func, value.args, value.keywords))
         if hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__pydantic_fields__"):
             return self.tell(chain.from_iterable(attributes_of(value).items()))
         return ""
 
 
+_TEXTS = frozenset((str, bytes))
 _SEQUENCES = frozenset((tuple, list, deque))
 _SETS = frozenset((set, frozenset))
 
 _MOST_TOLD = 100
-"""Values among the arguments of a branch that tell it from others, the first ones."""
+"""Values of an argument that tell a branch from others, the first ones."""
 _LONGEST = 500
 """Characters of a text, from which on only so many of its beginning and of its end do."""
 

@@ -2,9 +2,11 @@
 
 Rule: a branch is told by the branch that made it, and by the call that it runs: the function, its arguments, and which
 of equal calls it is. So it is the recorded one of the very same call; else that of a call which differs only in what
-looks made anew each time (a deadline, a random id), in their order. Where no branch of a function is known by its call,
-as the arguments are others on each attempt, it is the one that came in its place. Those that are made in one go are
-recognised together: one that is new takes no number by which another one is known.
+looks made anew each time (a deadline, a random id), in their order; else, as arguments may be others on each attempt
+(a random choice), the one that came in its place among those of the function. Places say nothing once branches of the
+function are seen to have moved, nor does anything say that one is another whose own number somebody has who came
+before. Those that are made in one go are recognised together: one that is new takes no number by which another one is
+known.
 
 A number says all of this in 62 bits, as it is stored with each call of its branch.
 """
@@ -24,8 +26,12 @@ _EXACT, _STEADY, _PLACE = 24, 20, 18
 _TOLD = 1 << (_EXACT + _STEADY + _PLACE)
 """In all of these numbers, and above all others."""
 
+_BY_CALL, _STEADILY, _BY_PLACE = 1, 2, 3
+"""Where these keys are among those of a branch."""
+
 _STRIDE = 0x9E3779B1
 """Between the parts of equal calls: odd, so that none comes again before all have come."""
+_PER_STRIDE = pow(_STRIDE, -1, 1 << _STEADY)
 
 _REMEMBERED = 10_000
 """Of how many calls it is known how often they were made: code may make branches for ever. What is forgotten and comes
@@ -35,15 +41,19 @@ again has the parts of the first one, and a place of its own."""
 class Branch:
     """A branch of a frame's code."""
 
-    __slots__ = ("function", "keys", "number")
+    __slots__ = ("function", "is_steady", "keys", "number")
 
-    def __init__(self, number: int | None, function: str = "", keys: Sequence[int] = ()) -> None:
+    def __init__(
+        self, number: int | None, function: str = "", keys: Sequence[int] = (), is_steady: bool = True
+    ) -> None:
         self.number = number
         """None until it is recognised."""
         self.function = function
         """What it runs, and the number of the branch that made it."""
         self.keys = keys
         """What it may be recognised by, the surest first: that is its number, if it is a new one."""
+        self.is_steady = is_steady
+        """Whether nothing that it is given looks made anew each time."""
 
 
 class Recognition:
@@ -58,8 +68,10 @@ class Recognition:
         """How many there are by what is said of them, the latest last."""
         self._taken: set[int] = set()
         """The recorded numbers that branches have."""
-        self._known_by_calls: set[str] = set()
-        """The functions of which some have been recognised by more than their place."""
+        self._most = 0
+        """How many there may be of which the same is said."""
+        self._moved: set[str] = set()
+        """The functions of which some have been recognised in other places than theirs."""
         self.waiting: list[Branch] = []
         """Those that are yet to be recognised."""
 
@@ -75,8 +87,9 @@ class Recognition:
             rest + (nth if said.steady is None else self._count(rest)) * _STRIDE,
             function + self._count(function) * _STRIDE,
         )
-        branch = Branch(None, f"{maker}/{said.function}", _keys(number))
+        branch = Branch(None, f"{maker}/{said.function}", _keys(number), said.steady is None)
         self.waiting.append(branch)
+        self._most += 1
         return branch
 
     def _count(self, said: int) -> int:
@@ -90,26 +103,44 @@ class Recognition:
         waiting, self.waiting = self.waiting, []
         if self._known is None:
             self._known = _by_keys(self._recorded())
-        *by_calls, by_place = self._known
-        for level, known in enumerate(by_calls):
-            for branch in waiting:
-                if self._take(branch, known.get(branch.keys[level], ())):
-                    self._known_by_calls.add(branch.function)
-        for branch in waiting:
-            if branch.function not in self._known_by_calls:
-                self._take(branch, by_place.get(branch.keys[-1], ()))
+            self._most += len(self._known[0])
+        for level, known in enumerate(self._known):
+            for place in (True, False):
+                for branch in waiting:
+                    if branch.number is None and (recorded := known.get(branch.keys[level])) is not None:
+                        self._look_for(branch, level, recorded, its_place=place)
         for branch in waiting:
             if branch.number is None:
-                branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
+                self._renumber(branch)
 
-    def _take(self, branch: Branch, recorded: Iterable[int]) -> bool:
-        """Whether one of these is the number of a branch from now on."""
-        free = next((number for number in recorded if number not in self._taken), None)
-        if branch.number is not None or free is None:
-            return False
-        branch.number = free
-        self._taken.add(free)
-        return True
+    def _look_for(self, branch: Branch, level: int, recorded: Sequence[int], *, its_place: bool) -> None:
+        """Give a branch one of the numbers that say the same of it: only that of its place, or another one, too."""
+        said = [number for number in recorded if self._is_of(number, branch, level)]
+        place = branch.keys[_BY_PLACE]
+        for number in said:
+            if number not in self._taken and (not its_place or _keys(number)[_BY_PLACE] == place):
+                branch.number = number
+                self._taken.add(number)
+                if not its_place:
+                    self._moved.add(branch.function)
+                return
+        if said and level == _BY_CALL and not its_place:
+            self._renumber(branch)
+            self._moved.add(branch.function)
+
+    def _is_of(self, number: int, branch: Branch, level: int) -> bool:
+        """Whether a number that has a key of a branch may be its own: of many branches some have one in common by
+        chance."""
+        if level == _BY_PLACE:
+            return branch.function not in self._moved
+        if level == _STEADILY:
+            return not branch.is_steady
+        apart = (_keys(number)[_STEADILY] - branch.keys[_STEADILY]) * _PER_STRIDE % (1 << _STEADY)
+        return min(apart, (1 << _STEADY) - apart) <= (0 if branch.is_steady else self._most)
+
+    def _renumber(self, branch: Branch) -> None:
+        """Give a branch a number that none of the recorded ones has."""
+        branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
 
 
 def _number(exact: int, steady: int, place: int) -> int:

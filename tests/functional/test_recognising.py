@@ -1,7 +1,9 @@
 """Which recorded branch one is that code makes anew: by its call, else by its place (G2)."""
 
 from collections.abc import Iterable
-from typing import Any
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
@@ -70,11 +72,43 @@ def test_calls_that_are_others_each_time_have_the_numbers_of_their_places() -> N
     assert numbers(map(call, "xyz"), before, apart=True) == before
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_new_call_has_no_number_of_those_that_are_known_by_theirs(apart: bool) -> None:
-    """Its place says nothing, once arguments have told one."""
+def test_a_call_that_is_another_one_has_the_number_of_its_place_beside_known_ones() -> None:
+    """Of a choice at random some come out the same."""
+    before = numbers(map(call, "abcd"))
+    assert numbers(map(call, "abxd"), before, apart=True) == before
+
+
+def test_a_new_call_has_no_number_of_those_that_are_known_by_theirs() -> None:
+    """Its place is another one's, and all others keep what they had."""
     before = numbers(map(call, "abc"))
-    assert numbers(map(call, "axbc"), before, apart=apart)[::2] == [before[0], before[1]]
+    after = numbers(map(call, "axbc"), before)
+    assert [after[0], *after[2:]] == before
+
+
+def test_a_new_call_that_comes_by_itself_costs_the_next_one_its_number_alone() -> None:
+    """It takes that of its place, as nobody knows whose it is; from then on places say nothing."""
+    before = numbers(map(call, "abc"))
+    after = numbers(map(call, "axbcy"), before, apart=True)
+    assert [after[0], after[1], after[3]] == before
+    assert not {after[2], after[4]} & {*before}
+
+
+MANY = 8_000
+"""Of so many branches some have parts of their numbers in common by chance."""
+
+
+@pytest.mark.parametrize(
+    "steady", [str, lambda item: None], ids=["with a deadline", "chosen at random, as far as it is seen"]
+)
+def test_many_calls_have_the_numbers_that_they_had(steady: Any) -> None:
+    """Whichever was recorded first, and though their arguments are others each time."""
+    random = Random(1)
+
+    def made() -> list[Said]:
+        return [call(f"{item} {random.random()}", steady(item)) for item in range(MANY)]
+
+    before = numbers(made())
+    assert numbers(made(), random.sample(before, MANY)) == before
 
 
 def test_as_many_branches_as_there_may_be_have_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,8 +125,14 @@ def test_branches_of_different_makers_have_different_numbers() -> None:
     assert numbers([call("a")], maker=1) != numbers([call("a")], maker=2)
 
 
-async def work(*args: Any) -> None:
+async def work(first: Any = None, *args: Any) -> None:
     """A branch."""
+
+
+class Line(NamedTuple):
+    """An argument that is a tuple of a class."""
+
+    order: str
 
 
 ALIKE: list[tuple[Any, Any]] = [
@@ -105,6 +145,9 @@ APART: list[tuple[Any, Any]] = [
     (1, True),
     ([1, 2], [12]),
     ([1], (1,)),
+    (Line("a"), Line("b")),
+    (Line("a"), ("a",)),
+    (partial(print, "a"), partial(print, "b")),
     ({"a": 1}, {"a": 2}),
     ("a" * 1000, "a" * 1001),
     (work, test_branches_of_different_makers_have_different_numbers),
@@ -131,10 +174,15 @@ def test_arguments_that_are_other_data_say_something_else(one: Any, other: Any) 
 
 
 def test_an_argument_may_hold_itself_or_be_large() -> None:
-    """The first hundred values are looked at, and no more."""
+    """The first hundred values of each are looked at, and no more."""
     box: list[Any] = []
     box.append(box)
-    assert said_of_work(box, [*range(10**6)], {*range(10**6)}, "a" * 10**7).exact.count("list") <= 100
+    assert said_of_work(box, [*range(10**6)], {*range(10**6)}, "a" * 10**7).exact.count("list") <= 200
+
+
+def test_a_large_argument_hides_no_other_one() -> None:
+    """Each is looked at for itself."""
+    assert said_of_work([*range(1000)], "a").exact != said_of_work([*range(1000)], "b").exact
 
 
 def test_an_argument_may_refuse_to_be_looked_at() -> None:
