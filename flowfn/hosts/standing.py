@@ -27,6 +27,9 @@ _JOINS = {
 }
 """What waits for other tasks: `TaskGroup`, `wait`, `as_completed`."""
 
+_WAIT_FOR = {("asyncio.tasks", "wait_for")}
+"""Before Python 3.12 it makes a task of what it waits for, and waits to be told that this has ended."""
+
 _LOCKS = {*(("asyncio.locks", name) for name in ("wait", "acquire", "_block")), (_ANYIO, "acquire")}
 """What waits for something that another branch may give back, or set. Where anyio has no such code of its own, it waits
 by an event of asyncio's."""
@@ -48,7 +51,9 @@ def joins(task: Task) -> bool:
         return False
     if isinstance(waiter, asyncio.Task) or type(waiter).__name__ == "_GatheringFuture":
         return True
-    return _stands_in(task, _JOINS)
+    return _stands_in(task, _JOINS) or any(
+        isinstance(code.cr_frame.f_locals.get("fut"), asyncio.Task) for code in _standing(task, _WAIT_FOR)
+    )
 
 
 def comes_no_further(task: Task, frame: Frame) -> bool:

@@ -835,6 +835,29 @@ def test_a_new_item_among_those_that_are_begun_one_by_one_costs_the_next_one_its
     assert shop.charged == [*"abcx", *again]
 
 
+def test_a_branch_that_waits_with_a_limit_of_time_waits_for_what_it_has_begun(async_world: World) -> None:
+    """Section 4, rule 1: a call that is held until all branches wait isn't held any longer for that one."""
+    shop, order = Shop(async_world), "ab"
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        limit = asyncio.Semaphore(1)
+
+        async def one(item: str) -> str:
+            async with limit:
+                if item == "b" and order == "ab":
+                    raise ConnectionError("lost")
+                return await shop.sell(item)
+
+        return await asyncio.gather(*(asyncio.wait_for(one(item), 60) for item in order))
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    order = "xab"
+    assert async_world.invoke(wf, None, thread_id="t") == ["x2", "a1", "b3"]
+    assert shop.charged == [*"axb"]
+
+
 def test_a_branch_that_comes_late_gets_the_record_that_it_left(async_world: World) -> None:
     """Section 4, rule 1: nothing was edited, and another branch makes an equal call before it this time."""
     numbers, charged, lost = list[str](), list[str](), True
