@@ -272,11 +272,11 @@ _LONGEST = 500
 
 def _looks_anew(value: Any) -> bool:
     """Whether a value looks made anew each time."""
-    if isinstance(value, str):
-        return not is_ordinary_text(value)
+    if isinstance(value, str | bytes):
+        return not is_ordinary_text(value if isinstance(value, str) else value.decode("latin-1"))
     if isinstance(value, int):
         return abs(value) >= _TIME
-    return isinstance(value, float | UUID | date | time | timedelta | bytes)
+    return isinstance(value, float | UUID | date | time | timedelta)
 
 
 _TIME = 10**9
