@@ -26,6 +26,7 @@ from threading import get_ident
 from types import CodeType, CoroutineType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
+from zlib import crc32
 
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
@@ -185,9 +186,7 @@ def said(coro: Any) -> Said:
     if frame is None:
         return Said(type(coro).__qualname__, "", None)
     exact, steady, teller = "", None, _Teller()
-    with suppress(
-        Exception
-    ):  # objects may raise anything when looked at, and be changed by a thread meanwhile
+    with suppress(Exception):  # what objects raise when looked at, or where a thread changes them meanwhile
         arguments = _arguments(frame, parameters_of(frame.f_code))
         exact = teller.call(arguments)
         steady = _Teller(steady=True).call(arguments) if teller.met_anew else None
@@ -224,7 +223,7 @@ class _Teller:
         kind = type(value)
         self._left -= 1
         if kind in _TEXTS and len(value) > _LONGEST:
-            return f"…{self.tell((value[:_LONGEST], len(value), value[-_LONGEST:]))}"
+            return self._long(value)
         if kind in _ATOMS:
             return self._atom(value)
         if kind in _SEQUENCES:
@@ -238,6 +237,13 @@ class _Teller:
         if issubclass(kind, Enum):
             return f"{kind.__qualname__}.{value.name}"
         return f"{kind.__qualname__}({self._inside(kind, value)})"
+
+    def _long(self, text: str | bytes) -> str:
+        """A long text: what is made anew in it is looked for at its ends alone."""
+        self.met_anew = True  # perhaps in between
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        whole = () if self._steady else (crc32(data),)
+        return f"…{self.tell((text[:_LONGEST], *whole, text[-_LONGEST:]))}"
 
     def _atom(self, value: Any) -> str:
         if _looks_anew(value):
@@ -267,7 +273,7 @@ _SETS = frozenset((set, frozenset))
 _MOST_TOLD = 100
 """Values of an argument that tell a branch from others, the first ones."""
 _LONGEST = 500
-"""Characters of a text, from which on only so many of its beginning and of its end do."""
+"""Characters of a text, from which on only so many of its beginning and of its end are looked at."""
 
 
 def _looks_anew(value: Any) -> bool:

@@ -4,11 +4,11 @@ Rule: a branch is told by the branch that made it, and by the call that it runs:
 of equal calls it is. So it is the recorded one of the very same call; else that of a call which differs only in what
 looks made anew each time (a deadline, a random id), in their order; else, as arguments may be others on each attempt
 (a random choice), the one that came in its place among those of the function. Places say nothing once branches of the
-function are seen to have moved, nor does anything say that one is another whose own number somebody has who came
-before. Those that are made in one go are recognised together: one that is new takes no number by which another one is
-known.
+function are seen to have moved, and one whose own number somebody has who came before is a new one. Those that are made
+in one go are recognised together: one that is new takes no number by which another one is known.
 
-A number says all of this in 62 bits, as it is stored with each call of its branch.
+A number says all of this in 121 bits, as it is stored with each call of its branch: few enough for that, and so many
+that no two branches say the same by chance.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from itertools import count
 
 from flowfn.hosts.branch_calls import Said
 
-_EXACT, _STEADY, _PLACE = 24, 20, 18
+_EXACT, _STEADY, _PLACE = 48, 40, 32
 """Bits of the parts of a number."""
 
 _TOLD = 1 << (_EXACT + _STEADY + _PLACE)
 """In all of these numbers, and above all others."""
 
-_BY_CALL, _STEADILY, _BY_PLACE = 1, 2, 3
+_BY_CALL, _BY_PLACE = 1, 3
 """Where these keys are among those of a branch."""
 
 _STRIDE = 0x9E3779B1
 """Between the parts of equal calls: odd, so that none comes again before all have come."""
-_PER_STRIDE = pow(_STRIDE, -1, 1 << _STEADY)
 
 _REMEMBERED = 10_000
 """Of how many calls it is known how often they were made: code may make branches for ever. What is forgotten and comes
@@ -41,19 +40,15 @@ again has the parts of the first one, and a place of its own."""
 class Branch:
     """A branch of a frame's code."""
 
-    __slots__ = ("function", "is_steady", "keys", "number")
+    __slots__ = ("function", "keys", "number")
 
-    def __init__(
-        self, number: int | None, function: str = "", keys: Sequence[int] = (), is_steady: bool = True
-    ) -> None:
+    def __init__(self, number: int | None, function: str = "", keys: Sequence[int] = ()) -> None:
         self.number = number
         """None until it is recognised."""
         self.function = function
         """What it runs, and the number of the branch that made it."""
         self.keys = keys
         """What it may be recognised by, the surest first: that is its number, if it is a new one."""
-        self.is_steady = is_steady
-        """Whether nothing that it is given looks made anew each time."""
 
 
 class Recognition:
@@ -68,8 +63,6 @@ class Recognition:
         """How many there are by what is said of them, the latest last."""
         self._taken: set[int] = set()
         """The recorded numbers that branches have."""
-        self._most = 0
-        """How many there may be of which the same is said."""
         self._moved: set[str] = set()
         """The functions of which some have been recognised in other places than theirs."""
         self.waiting: list[Branch] = []
@@ -87,9 +80,8 @@ class Recognition:
             rest + (nth if said.steady is None else self._count(rest)) * _STRIDE,
             function + self._count(function) * _STRIDE,
         )
-        branch = Branch(None, f"{maker}/{said.function}", _keys(number), said.steady is None)
+        branch = Branch(None, f"{maker}/{said.function}", _keys(number))
         self.waiting.append(branch)
-        self._most += 1
         return branch
 
     def _count(self, said: int) -> int:
@@ -103,40 +95,29 @@ class Recognition:
         waiting, self.waiting = self.waiting, []
         if self._known is None:
             self._known = _by_keys(self._recorded())
-            self._most += len(self._known[0])
         for level, known in enumerate(self._known):
-            for place in (True, False):
+            for is_moved in (False, True):
                 for branch in waiting:
                     if branch.number is None and (recorded := known.get(branch.keys[level])) is not None:
-                        self._look_for(branch, level, recorded, its_place=place)
+                        self._look_for(branch, level, recorded, is_moved=is_moved)
         for branch in waiting:
             if branch.number is None:
                 self._renumber(branch)
 
-    def _look_for(self, branch: Branch, level: int, recorded: Sequence[int], *, its_place: bool) -> None:
-        """Give a branch one of the numbers that say the same of it: only that of its place, or another one, too."""
-        said = [number for number in recorded if self._is_of(number, branch, level)]
+    def _look_for(self, branch: Branch, level: int, recorded: Sequence[int], *, is_moved: bool) -> None:
+        """Give a branch the first of these numbers that nobody has: that of its place, or where it has moved of any."""
         place = branch.keys[_BY_PLACE]
-        for number in said:
-            if number not in self._taken and (not its_place or _keys(number)[_BY_PLACE] == place):
+        if level == _BY_PLACE and branch.function in self._moved:
+            return
+        for number in recorded:
+            if number not in self._taken and (is_moved or _keys(number)[_BY_PLACE] == place):
                 branch.number = number
                 self._taken.add(number)
-                if not its_place:
-                    self._moved.add(branch.function)
-                return
-        if said and level == _BY_CALL and not its_place:
+                break
+        if branch.number is None and is_moved and level == _BY_CALL:
             self._renumber(branch)
+        if branch.number is not None and is_moved:
             self._moved.add(branch.function)
-
-    def _is_of(self, number: int, branch: Branch, level: int) -> bool:
-        """Whether a number that has a key of a branch may be its own: of many branches some have one in common by
-        chance."""
-        if level == _BY_PLACE:
-            return branch.function not in self._moved
-        if level == _STEADILY:
-            return not branch.is_steady
-        apart = (_keys(number)[_STEADILY] - branch.keys[_STEADILY]) * _PER_STRIDE % (1 << _STEADY)
-        return min(apart, (1 << _STEADY) - apart) <= (0 if branch.is_steady else self._most)
 
     def _renumber(self, branch: Branch) -> None:
         """Give a branch a number that none of the recorded ones has."""

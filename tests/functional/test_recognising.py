@@ -150,6 +150,7 @@ APART: list[tuple[Any, Any]] = [
     (partial(print, "a"), partial(print, "b")),
     ({"a": 1}, {"a": 2}),
     ("a" * 1000, "a" * 1001),
+    (f"{'a' * 1000}b{'a' * 1000}", f"{'a' * 1000}c{'a' * 1000}"),
     (work, test_branches_of_different_makers_have_different_numbers),
 ]
 
