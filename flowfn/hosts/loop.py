@@ -34,7 +34,7 @@ from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.moment import MOMENT, ending, stand_still
 from flowfn.hosts.numbering import (
-    TaskCounter,
+    TaskFactory,
     branch_around,
     branch_began,
     branch_in_context,
@@ -488,7 +488,7 @@ class Shared:
         """Counts the jobs that ran in the task that awaited them."""
         self.runs = 0
         """How many are under way."""
-        self._tasks = TaskCounter()
+        self._tasks = TaskFactory()
         self._called: list[tuple[LoopHost, Future[Any]]] = []
         """What was called in this turn of the loop, or since the last one."""
 

@@ -74,7 +74,7 @@ class _Place:
 _place: ContextVar[_Place | None] = ContextVar("flowfn.branch", default=None)
 
 
-class TaskCounter:
+class TaskFactory:
     """The task factory of a loop on which runs are under way, if it has no other: libraries look which one that is."""
 
     def __init__(self) -> None:
