@@ -20,10 +20,10 @@ from itertools import count
 
 from flowfn.hosts.branch_calls import Said
 
-_EXACT, _STEADY, _PLACE = 48, 40, 32
-"""Bits of the parts of a number."""
+_EXACTS, _STEADIES, _PLACES = 1 << 48, 1 << 40, 1 << 32
+"""How many there are of each part of a number."""
 
-_TOLD = 1 << (_EXACT + _STEADY + _PLACE)
+_TOLD = _EXACTS * _STEADIES * _PLACES
 """In all of these numbers, and above all others."""
 
 _BY_CALL, _BY_PLACE = 1, 3
@@ -75,12 +75,12 @@ class Recognition:
         rest = _hash(f"~{steady}/{said.function}({said.exact if said.steady is None else said.steady})")
         function = _hash(f"{place}/{said.function}")
         nth = self._count(call)
-        number = _number(
+        keys = _keys(
             call + nth * _STRIDE,
             rest + (nth if said.steady is None else self._count(rest)) * _STRIDE,
             function + self._count(function) * _STRIDE,
         )
-        branch = Branch(None, f"{maker}/{said.function}", _keys(number))
+        branch = Branch(None, f"{maker}/{said.function}", keys)
         self.waiting.append(branch)
         return branch
 
@@ -106,11 +106,11 @@ class Recognition:
 
     def _look_for(self, branch: Branch, level: int, recorded: Sequence[int], *, is_moved: bool) -> None:
         """Give a branch the first of these numbers that nobody has: that of its place, or where it has moved of any."""
-        place = branch.keys[_BY_PLACE]
         if level == _BY_PLACE and branch.function in self._moved:
             return
+        place = branch.keys[_BY_PLACE]
         for number in recorded:
-            if number not in self._taken and (is_moved or _keys(number)[_BY_PLACE] == place):
+            if number not in self._taken and (is_moved or number % _PLACES == place):
                 branch.number = number
                 self._taken.add(number)
                 break
@@ -124,28 +124,25 @@ class Recognition:
         branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
 
 
-def _number(exact: int, steady: int, place: int) -> int:
-    parts = (exact % (1 << _EXACT), steady % (1 << _STEADY), place % (1 << _PLACE))
-    return _TOLD | (parts[0] << _STEADY | parts[1]) << _PLACE | parts[2]
+def _keys(exact: int, steady: int, place: int) -> Sequence[int]:
+    """By what a branch is found: by its whole number, and by each of its parts, of which there may be more bits."""
+    parts = (exact % _EXACTS, steady % _STEADIES, place % _PLACES)
+    return (_TOLD | (parts[0] * _STEADIES + parts[1]) * _PLACES + parts[2], *parts)
 
 
-def _parts(number: int) -> tuple[int, int, int]:
-    if not number & _TOLD:
+def _parts(number: int) -> Sequence[int]:
+    """The exact, the steady, and the place; of a branch that wasn't noted as it was made, they are all the same."""
+    if number < _TOLD:
         return number, number, number
-    above, place = divmod(number, 1 << _PLACE)
-    return *divmod(above, 1 << _STEADY), place
-
-
-def _keys(number: int) -> Sequence[int]:
-    """By what a number is found: by all of it, and by each of its parts."""
-    return number, *_parts(number)
+    above, place = divmod(number - _TOLD, _PLACES)
+    return *divmod(above, _STEADIES), place
 
 
 def _by_keys(recorded: Iterable[int]) -> Sequence[Mapping[int, Sequence[int]]]:
     found = [defaultdict[int, list[int]](list) for _ in range(4)]
     for number in recorded:
-        if number & _TOLD:
-            for key, numbers in zip(_keys(number), found, strict=True):
+        if number >= _TOLD:
+            for key, numbers in zip((number, *_parts(number)), found, strict=True):
                 numbers[key].append(number)
     return found
 

@@ -24,7 +24,7 @@ from flowfn.described import body_of, metadata_of
 from flowfn.engine.records.backlog import Backlog, Item
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.notes import Note, Notes, grouped
-from flowfn.engine.records.record import CallInfo, one_row
+from flowfn.engine.records.record import CallInfo, one_row, stored
 from flowfn.engine.records.rows import decode_checkpoint, decode_plain, encode
 from flowfn.engine.records.thinning import Thinning
 from flowfn.errors import SerializationError
@@ -179,7 +179,7 @@ class Journal:
 
     def unsent_note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
         """The note of a call, which goes with the call's own first commit and no other."""
-        return Note(namespace, checkpoint, WriteRow(task, 0, CALL, self._dumps_plain([*info])))
+        return Note(namespace, checkpoint, WriteRow(task, 0, CALL, self._dumps_plain(stored(info))))
 
     async def start(self, host: Host, note: Note, at: float, *, waited: bool) -> None:
         """Commit, under any durability, that a call begins; `waited`: it had stopped for a question."""

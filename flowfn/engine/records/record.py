@@ -109,10 +109,21 @@ class CallInfo(NamedTuple):
 
 
 _FIELDS = len(CallInfo._fields)
+_BRANCH = CallInfo._fields.index("branch")
+
+
+def stored(info: CallInfo) -> list[Any]:
+    """What is stored of a call: texts, bytes, and numbers of no more than 64 bits, so that many are read together."""
+    values: list[Any] = [*info]
+    if info.branch >> 64:
+        values[_BRANCH] = info.branch.to_bytes(16)
+    return values
 
 
 def _info_of(values: Sequence[Any]) -> CallInfo:
     """What was recorded of a call; a record of before has fewer fields, one of a later flowfn may have more."""
+    if len(values) > _BRANCH and type(branch := values[_BRANCH]) is bytes:
+        values = [*values[:_BRANCH], int.from_bytes(branch), *values[_BRANCH + 1 :]]
     return tuple.__new__(CallInfo, values) if len(values) == _FIELDS else CallInfo(*values[:_FIELDS])
 
 

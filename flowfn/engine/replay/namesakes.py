@@ -197,8 +197,8 @@ class Claimant:
         heads = ((group, _head(alike[group])) for group in fitting)
         return {group: head.info.occurrence for group, head in heads if head is not None and head.info}
 
-    def _distance(self, group: Group) -> tuple[bool, bool, int]:
-        return group.maker != self._maker, group.maker.captured != self._maker.captured, group.branch
+    def _distance(self, group: Group) -> tuple[bool, bool]:
+        return group.maker != self._maker, group.maker.captured != self._maker.captured
 
     def _may_be(self, recorded: Maker, caller: str) -> bool:
         if recorded == self._maker:
