@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dis import Instruction
     from types import FrameType
 
-__all__ = ["Said", "given_to", "is_own", "said", "said_of", "waiting_in"]
+__all__ = ["BranchCall", "call_of", "given_to", "is_own", "said_of", "waiting_in"]
 
 _OURS = ("flowfn.", "graph_compat.", "checkpointers.")
 _INSTALLED = tuple(os.sep.join(("", folder, "")) for folder in ("site-packages", "dist-packages"))
@@ -170,7 +170,7 @@ def shown(value: Any) -> str:
     return repr(value) if type(value) in _ATOMS else type(value).__qualname__
 
 
-class Said(NamedTuple):
+class BranchCall(NamedTuple):
     """What a coroutine runs that has yet to begin."""
 
     function: str
@@ -180,17 +180,17 @@ class Said(NamedTuple):
     """The same without what looks made anew each time: a deadline, an id; None if nothing does."""
 
 
-def said(coro: Any) -> Said:
+def call_of(coro: Any) -> BranchCall:
     """What a coroutine runs that has yet to begin: nothing can have changed its arguments since it was made."""
     frame = getattr(coro, "cr_frame", None)
     if frame is None:
-        return Said(type(coro).__qualname__, "", None)
+        return BranchCall(type(coro).__qualname__, "", None)
     exact, steady, teller = "", None, _Teller()
     with suppress(Exception):  # what objects raise when looked at, or where a thread changes them meanwhile
         arguments = _arguments(frame, parameters_of(frame.f_code))
         exact = teller.call(arguments)
         steady = _Teller(steady=True).call(arguments) if teller.met_anew else None
-    return Said(frame.f_code.co_qualname, exact, steady)
+    return BranchCall(frame.f_code.co_qualname, exact, steady)
 
 
 class _Teller:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame, met_by
-from flowfn.hosts.branch_calls import given_to, is_own, said, said_of, waiting_in
+from flowfn.hosts.branch_calls import call_of, given_to, is_own, said_of, waiting_in
 from flowfn.hosts.recognising import Branch, Recognition
 from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
@@ -226,7 +226,7 @@ class Numbers:
         """One that is recognised with those that are made in the same step of the loop, before any of them runs."""
         if not self._recognition.waiting:
             loop.call_soon(self._recognition.recognise)
-        return self._recognition.add(self.here(), said(coro))
+        return self._recognition.add(self.here(), call_of(coro))
 
     def _by_code(self, said: str) -> Branch:
         """One that wasn't noted as it was made is told by what it runs, and which of several alike it is."""

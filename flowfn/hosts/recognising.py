@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count
 
-from flowfn.hosts.branch_calls import Said
+from flowfn.hosts.branch_calls import BranchCall
 
 _EXACTS, _STEADIES, _PLACES = 1 << 48, 1 << 40, 1 << 32
 """How many there are of each part of a number."""
@@ -68,19 +68,19 @@ class Recognition:
         self.waiting: list[Branch] = []
         """Those that are yet to be recognised."""
 
-    def add(self, maker: int, said: Said) -> Branch:
+    def add(self, maker: int, call: BranchCall) -> Branch:
         """A branch that the one of a number has made, and that is to be recognised."""
         exact, steady, place = _parts(maker)
-        call = _hash(f"{exact}/{said.function}({said.exact})")
-        rest = _hash(f"~{steady}/{said.function}({said.exact if said.steady is None else said.steady})")
-        function = _hash(f"{place}/{said.function}")
-        nth = self._count(call)
+        whole = _hash(f"{exact}/{call.function}({call.exact})")
+        rest = _hash(f"~{steady}/{call.function}({call.exact if call.steady is None else call.steady})")
+        function = _hash(f"{place}/{call.function}")
+        nth = self._count(whole)
         keys = _keys(
-            call + nth * _STRIDE,
-            rest + (nth if said.steady is None else self._count(rest)) * _STRIDE,
+            whole + nth * _STRIDE,
+            rest + (nth if call.steady is None else self._count(rest)) * _STRIDE,
             function + self._count(function) * _STRIDE,
         )
-        branch = Branch(None, f"{maker}/{said.function}", keys)
+        branch = Branch(None, f"{maker}/{call.function}", keys)
         self.waiting.append(branch)
         return branch
 

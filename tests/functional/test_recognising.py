@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowfn.hosts import recognising
-from flowfn.hosts.branch_calls import Said, said
+from flowfn.hosts.branch_calls import BranchCall, call_of
 from flowfn.hosts.recognising import Recognition
 
 
 def numbers(
-    calls: Iterable[Said], recorded: Iterable[int] = (), *, maker: int = 0, apart: bool = False
+    calls: Iterable[BranchCall], recorded: Iterable[int] = (), *, maker: int = 0, apart: bool = False
 ) -> list[int]:
     """Those of branches that are made in one go, or one by one."""
     recognition, branches = Recognition(lambda: recorded), []
@@ -28,8 +28,8 @@ def numbers(
     return [branch.number for branch in branches if branch.number is not None]
 
 
-def call(argument: Any, steady: str | None = None) -> Said:
-    return Said("work", str(argument), steady)
+def call(argument: Any, steady: str | None = None) -> BranchCall:
+    return BranchCall("work", str(argument), steady)
 
 
 ARGUMENTS = st.lists(st.integers(0, 5), max_size=30)
@@ -104,7 +104,7 @@ def test_many_calls_have_the_numbers_that_they_had(steady: Any) -> None:
     """Whichever was recorded first, and though their arguments are others each time."""
     random = Random(1)
 
-    def made() -> list[Said]:
+    def made() -> list[BranchCall]:
         return [call(f"{item} {random.random()}", steady(item)) for item in range(MANY)]
 
     before = numbers(made())
@@ -155,9 +155,9 @@ APART: list[tuple[Any, Any]] = [
 ]
 
 
-def said_of_work(*args: Any) -> Said:
+def said_of_work(*args: Any) -> BranchCall:
     coro = work(*args)
-    found = said(coro)
+    found = call_of(coro)
     coro.close()
     return found
 
