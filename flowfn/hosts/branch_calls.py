@@ -10,27 +10,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from gc import get_referents
 from inspect import CORO_CREATED, getcoroutinestate
-from itertools import chain
-from pathlib import PosixPath, PurePosixPath
 from threading import get_ident
-from types import CodeType, CoroutineType, FunctionType, MethodType, ModuleType
+from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
-from zlib import crc32
 
-from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of, steps_of
+from flowfn.hosts.branch_arguments import ATOMS, arguments_of, said_of_arguments
+from flowfn.identity.code.compiled import parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
-from flowfn.identity.glance import is_ordinary_text
 
 if TYPE_CHECKING:
     from dis import Instruction
@@ -89,11 +81,6 @@ def _is_of_a_library(frame: FrameType) -> bool:
     )
 
 
-_NUMBERS = (bool, int, float, complex, Decimal, Fraction, range)
-_TIMES = (date, datetime, time, timedelta)
-_ATOMS = frozenset((type(None), str, bytes, UUID, *_NUMBERS, *_TIMES, PurePosixPath, PosixPath))
-
-
 def said_of(task: asyncio.Task[Any], thread: int) -> str | None:
     """What tells a task from others of its frame: its name, unless that is a number, and the first function in it that
     isn't a library's, with those of its arguments that can't change; None where it has none. `thread` is the loop's."""
@@ -136,15 +123,7 @@ def waiting_in(coro: Any) -> Iterator[FrameType]:
 
 def _shown_call(frame: FrameType, parameters: Iterable[str], show: Callable[[Any], str]) -> str:
     """A call of a function, with those of its arguments that can't change."""
-    return f"{frame.f_code.co_qualname}({', '.join(map(show, _arguments(frame, parameters)))})"
-
-
-def _arguments(frame: FrameType, parameters: Iterable[str]) -> list[Any]:
-    found = frame.f_locals
-    held = [found.get(name) for name in parameters]
-    if frame.f_code.co_flags & VARKEYWORDS and held and type(held[-1]) is dict:  # its own, and nobody else's
-        held[-1:] = chain.from_iterable(held[-1].items())
-    return held
+    return f"{frame.f_code.co_qualname}({', '.join(map(show, arguments_of(frame, parameters)))})"
 
 
 @lru_cache(maxsize=1024)
@@ -167,123 +146,21 @@ def shown(value: Any) -> str:
         return f"({', '.join(map(shown, value))})"
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"
-    return repr(value) if type(value) in _ATOMS else type(value).__qualname__
+    return repr(value) if type(value) in ATOMS else type(value).__qualname__
 
 
 class BranchCall(NamedTuple):
     """What a coroutine runs that has yet to begin."""
 
     function: str
-    exact: str
-    """Its arguments, as far as they are data."""
-    steady: str | None
-    """The same without what looks made anew each time: a deadline, an id; None if nothing does."""
+    said: Sequence[str]
+    """Its arguments in the ways of `said_of_arguments`."""
 
 
 def call_of(coro: Any) -> BranchCall:
     """What a coroutine runs that has yet to begin: nothing can have changed its arguments since it was made."""
     frame = getattr(coro, "cr_frame", None)
     if frame is None:
-        return BranchCall(type(coro).__qualname__, "", None)
-    exact, steady, teller = "", None, _Teller()
-    with suppress(Exception):  # what objects raise when looked at, or where a thread changes them meanwhile
-        arguments = _arguments(frame, parameters_of(frame.f_code))
-        exact = teller.call(arguments)
-        steady = _Teller(steady=True).call(arguments) if teller.met_anew else None
-    return BranchCall(frame.f_code.co_qualname, exact, steady)
-
-
-class _Teller:
-    """Puts arguments into words, as far as they are data, and not too much of it."""
-
-    def __init__(self, *, steady: bool = False) -> None:
-        self._steady = steady
-        """Whether what looks made anew each time is told by its type."""
-        self.met_anew = False
-        """Whether there was any."""
-        self._left = 0
-
-    def call(self, arguments: Iterable[Any]) -> str:
-        """What a call is given: of each argument so much, as one may be large that all have in common."""
-        told = []
-        for argument in arguments:
-            self._left = _MOST_TOLD
-            told.append(self._told(argument))
-        return ", ".join(told)
-
-    def tell(self, values: Iterable[Any]) -> str:
-        told = []
-        for value in values:
-            if self._left <= 0:
-                break
-            told.append(self._told(value))
-        return ", ".join(told)
-
-    def _told(self, value: Any) -> str:
-        kind = type(value)
-        self._left -= 1
-        if kind in _TEXTS and len(value) > _LONGEST:
-            return self._long(value)
-        if kind in _ATOMS:
-            return self._atom(value)
-        if kind in _SEQUENCES:
-            return f"{kind.__name__}({self.tell(value)})"
-        if issubclass(kind, tuple):  # a named one
-            return f"{kind.__qualname__}({self.tell(tuple.__iter__(value))})"
-        if kind in _SETS and len(value) <= self._left:  # else the first ones are others each time
-            return f"{kind.__name__}({', '.join(sorted(map(self._told, value)))})"
-        if kind is dict:
-            return f"dict({self.tell(chain.from_iterable(value.items()))})"
-        if issubclass(kind, Enum):
-            return f"{kind.__qualname__}.{value.name}"
-        return f"{kind.__qualname__}({self._inside(kind, value)})"
-
-    def _long(self, text: str | bytes) -> str:
-        """A long text: what is made anew in it is looked for at its ends alone."""
-        self.met_anew = True  # perhaps in between
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        whole = () if self._steady else (crc32(data),)
-        return f"…{self.tell((text[:_LONGEST], *whole, text[-_LONGEST:]))}"
-
-    def _atom(self, value: Any) -> str:
-        if _looks_anew(value):
-            self.met_anew = True
-            if self._steady:
-                return type(value).__qualname__
-        return repr(value)
-
-    def _inside(self, kind: type, value: Any) -> str:
-        """What an object holds that is data, or what it calls."""
-        if kind is CoroutineType and getcoroutinestate(value) == CORO_CREATED:
-            code = value.cr_frame.f_code
-            return f"{code.co_qualname}, {self.tell(_arguments(value.cr_frame, parameters_of(code)))}"
-        if kind in (FunctionType, MethodType):
-            return str(value.__qualname__)
-        if kind is partial:
-            return self.tell((value.func, value.args, value.keywords))
-        if hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__pydantic_fields__"):
-            return self.tell(chain.from_iterable(attributes_of(value).items()))
-        return ""
-
-
-_TEXTS = frozenset((str, bytes))
-_SEQUENCES = frozenset((tuple, list, deque))
-_SETS = frozenset((set, frozenset))
-
-_MOST_TOLD = 100
-"""Values of an argument that tell a branch from others, the first ones."""
-_LONGEST = 500
-"""Characters of a text, from which on only so many of its beginning and of its end are looked at."""
-
-
-def _looks_anew(value: Any) -> bool:
-    """Whether a value looks made anew each time."""
-    if isinstance(value, str | bytes):
-        return not is_ordinary_text(value if isinstance(value, str) else value.decode("latin-1"))
-    if isinstance(value, int):
-        return abs(value) >= _TIME
-    return isinstance(value, float | UUID | date | time | timedelta)
-
-
-_TIME = 10**9
-"""From which on a number may be seconds since the epoch."""
+        return BranchCall(type(coro).__qualname__, said_of_arguments(()))
+    arguments = arguments_of(frame, parameters_of(frame.f_code))
+    return BranchCall(frame.f_code.co_qualname, said_of_arguments(arguments))

@@ -2,12 +2,13 @@
 
 Rule: a branch is told by the branch that made it, and by the call that it runs: the function, its arguments, and which
 of equal calls it is. So it is the recorded one of the very same call; else that of a call which differs only in what
-looks made anew each time (a deadline, a random id), in their order; else, as arguments may be others on each attempt
-(a random choice), the one that came in its place among those of the function. Places say nothing once branches of the
-function are seen to have moved, and one whose own number somebody has who came before is a new one. Those that are made
-in one go are recognised together: one that is new takes no number by which another one is known.
+objects hold, which may have changed, or in what looks made anew each time (a deadline, a random id), or in both, in
+their order; else, as arguments may be others on each attempt (a random choice), the one that came in its place among
+those of the function. Places say nothing once branches of the function are seen to have moved, and one whose own number
+somebody has who came before is a new one. Those that are made in one go are recognised together: one that is new takes
+no number by which another one is known.
 
-A number says all of this in 121 bits, as it is stored with each call of its branch: few enough for that, and so many
+A number says all of this in 201 bits, as it is stored with each call of its branch: few enough for that, and so many
 that no two branches say the same by chance.
 """
 
@@ -20,17 +21,23 @@ from itertools import count
 
 from flowfn.hosts.branch_calls import BranchCall
 
-_EXACTS, _STEADIES, _PLACES = 1 << 48, 1 << 40, 1 << 32
-"""How many there are of each part of a number."""
+_BITS = (48, 40, 40, 40, 32)
+"""Of each part of a number: of what is said of the call, in all ways (`BranchCall.said`), the surest first; and of the
+place."""
 
-_TOLD = _EXACTS * _STEADIES * _PLACES
+_MASKS = tuple((1 << bits) - 1 for bits in _BITS)
+
+_PLACE = len(_BITS)
+"""Where that key is among those of a branch, after that by the whole number."""
+
+_TOLD = 1 << sum(_BITS)
 """In all of these numbers, and above all others."""
-
-_BY_CALL, _BY_PLACE = 1, 3
-"""Where these keys are among those of a branch."""
 
 _STRIDE = 0x9E3779B1
 """Between the parts of equal calls: odd, so that none comes again before all have come."""
+
+_BY = 0xC2B2AE3D27D4EB4F
+"""Between the parts of those that other branches have made."""
 
 _REMEMBERED = 10_000
 """Of how many calls it is known how often they were made: code may make branches for ever. What is forgotten and comes
@@ -59,8 +66,8 @@ class Recognition:
         """The numbers of those that have left records, the earliest first."""
         self._known: Sequence[Mapping[int, Sequence[int]]] | None = None
         """The same by each of their keys."""
-        self._made: dict[int, int] = {}
-        """How many there are by what is said of them, the latest last."""
+        self._made: dict[tuple[int, int], int] = {}
+        """How many there are by what is said of them and of their maker, the latest last."""
         self._taken: set[int] = set()
         """The recorded numbers that branches have."""
         self._moved: set[str] = set()
@@ -70,21 +77,19 @@ class Recognition:
 
     def add(self, maker: int, call: BranchCall) -> Branch:
         """A branch that the one of a number has made, and that is to be recognised."""
-        exact, steady, place = _parts(maker)
-        whole = _hash(f"{exact}/{call.function}({call.exact})")
-        rest = _hash(f"~{steady}/{call.function}({call.exact if call.steady is None else call.steady})")
-        function = _hash(f"{place}/{call.function}")
-        nth = self._count(whole)
-        keys = _keys(
-            whole + nth * _STRIDE,
-            rest + (nth if call.steady is None else self._count(rest)) * _STRIDE,
-            function + self._count(function) * _STRIDE,
-        )
-        branch = Branch(None, f"{maker}/{call.function}", keys)
+        parts: list[int] = []
+        heard: dict[str | None, tuple[int, int]] = {}
+        for by, said in zip(_parts(maker), (*call.said, None), strict=True):
+            if said not in heard:
+                hashed = _hash(f"{call.function}({said})")
+                heard[said] = hashed, self._count((hashed, by))
+            hashed, nth = heard[said]
+            parts.append(hashed + by * _BY + nth * _STRIDE)
+        branch = Branch(None, f"{maker}/{call.function}", _keys(parts))
         self.waiting.append(branch)
         return branch
 
-    def _count(self, said: int) -> int:
+    def _count(self, said: tuple[int, int]) -> int:
         self._made[said] = times = self._made.pop(said, 0) + 1
         if len(self._made) > _REMEMBERED:
             del self._made[next(iter(self._made))]
@@ -106,15 +111,15 @@ class Recognition:
 
     def _look_for(self, branch: Branch, level: int, recorded: Sequence[int], *, is_moved: bool) -> None:
         """Give a branch the first of these numbers that nobody has: that of its place, or where it has moved of any."""
-        if level == _BY_PLACE and branch.function in self._moved:
+        if level == _PLACE and branch.function in self._moved:
             return
-        place = branch.keys[_BY_PLACE]
+        place = branch.keys[_PLACE]
         for number in recorded:
-            if number not in self._taken and (is_moved or number % _PLACES == place):
+            if number not in self._taken and (is_moved or number & _MASKS[-1] == place):
                 branch.number = number
                 self._taken.add(number)
                 break
-        if branch.number is None and is_moved and level == _BY_CALL:
+        if branch.number is None and is_moved and 0 < level < _PLACE:
             self._renumber(branch)
         if branch.number is not None and is_moved:
             self._moved.add(branch.function)
@@ -124,27 +129,33 @@ class Recognition:
         branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
 
 
-def _keys(exact: int, steady: int, place: int) -> Sequence[int]:
+def _keys(parts: Iterable[int]) -> Sequence[int]:
     """By what a branch is found: by its whole number, and by each of its parts, of which there may be more bits."""
-    parts = (exact % _EXACTS, steady % _STEADIES, place % _PLACES)
-    return (_TOLD | (parts[0] * _STEADIES + parts[1]) * _PLACES + parts[2], *parts)
+    number, keys = 1, []
+    for part, bits, mask in zip(parts, _BITS, _MASKS, strict=True):
+        keys.append(part & mask)
+        number = number << bits | keys[-1]
+    return number, *keys
 
 
 def _parts(number: int) -> Sequence[int]:
-    """The exact, the steady, and the place; of a branch that wasn't noted as it was made, they are all the same."""
+    """Those of a number; of a branch that wasn't noted as it was made, they are all the same."""
     if number < _TOLD:
-        return number, number, number
-    above, place = divmod(number - _TOLD, _PLACES)
-    return *divmod(above, _STEADIES), place
+        return (number,) * len(_BITS)
+    parts = []
+    for bits, mask in zip(reversed(_BITS), reversed(_MASKS), strict=True):
+        parts.append(number & mask)
+        number >>= bits
+    return parts[::-1]
 
 
 def _by_keys(recorded: Iterable[int]) -> Sequence[Mapping[int, Sequence[int]]]:
-    found = [defaultdict[int, list[int]](list) for _ in range(4)]
+    found = [defaultdict[int, list[int]](list) for _ in range(1 + len(_BITS))]
     for number in recorded:
         if number >= _TOLD:
             for key, numbers in zip((number, *_parts(number)), found, strict=True):
                 numbers[key].append(number)
-    return found
+    return found if found[0] else ()
 
 
 def _hash(said: str) -> int:

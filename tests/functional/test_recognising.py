@@ -1,8 +1,14 @@
 """Which recorded branch one is that code makes anew: by its call, else by its place (G2)."""
 
-from collections.abc import Iterable
+import asyncio
+import sqlite3
+from array import array
+from collections import Counter, OrderedDict, UserDict
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from functools import partial
 from random import Random
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -29,7 +35,9 @@ def numbers(
 
 
 def call(argument: Any, steady: str | None = None) -> BranchCall:
-    return BranchCall("work", str(argument), steady)
+    """One with an argument, of which so much is steady as is told, or all."""
+    exact, rest = str(argument), str(argument) if steady is None else steady
+    return BranchCall("work", (exact, exact, rest, rest))
 
 
 ARGUMENTS = st.lists(st.integers(0, 5), max_size=30)
@@ -135,9 +143,49 @@ class Line(NamedTuple):
     order: str
 
 
+class Item:
+    """An argument that is no data by itself, and holds some."""
+
+    def __init__(self, id: Any) -> None:
+        self.id = id
+        self.leads_to = [object()]
+
+    def show(self) -> None:
+        """A method of it."""
+
+
+class Slotted:
+    """The same without a dict of attributes."""
+
+    __slots__ = ("id",)
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+
+class Text(str):
+    """A text of a class of the project's."""
+
+
+def row(id: str) -> sqlite3.Row:
+    """As a database gives it."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.row_factory = sqlite3.Row
+        found: sqlite3.Row = database.execute("SELECT ? AS id", (id,)).fetchone()
+        return found
+
+
+def closure(id: str) -> Callable[[], str]:
+    """A function that knows what it is about from around it."""
+    return lambda: id
+
+
 ALIKE: list[tuple[Any, Any]] = [
     ([1, {"a": (2.5, None)}], [1, {"a": (2.5, None)}]),
     ({"b", "a"}, {"a", "b"}),
+    (Item("a"), Item("a")),
+    (row("a"), row("a")),
+    (closure("a"), closure("a")),
 ]
 APART: list[tuple[Any, Any]] = [
     ("a", "b"),
@@ -152,6 +200,22 @@ APART: list[tuple[Any, Any]] = [
     ("a" * 1000, "a" * 1001),
     (f"{'a' * 1000}b{'a' * 1000}", f"{'a' * 1000}c{'a' * 1000}"),
     (work, test_branches_of_different_makers_have_different_numbers),
+    (Item("a"), Item("b")),
+    (Item(["a"]), Item(["b"])),
+    (Item("a").show, Item("b").show),
+    (Slotted("a"), Slotted("b")),
+    (SimpleNamespace(id="a"), SimpleNamespace(id="b")),
+    (UserDict(id="a"), UserDict(id="b")),
+    (OrderedDict(id="a"), OrderedDict(id="b")),
+    (Counter("a"), Counter("b")),
+    (Text("a"), Text("b")),
+    (row("a"), row("b")),
+    (array("i", [1]), array("i", [2])),
+    (bytearray(b"a"), bytearray(b"b")),
+    (memoryview(b"ab")[::2], memoryview(b"bb")[::2]),
+    (Item, Slotted),
+    (lambda item="a": item, lambda item="b": item),
+    (closure("a"), closure("b")),
 ]
 
 
@@ -171,19 +235,47 @@ def test_arguments_that_are_equal_data_say_the_same(one: Any, other: Any) -> Non
 @pytest.mark.parametrize(("one", "other"), APART)
 def test_arguments_that_are_other_data_say_something_else(one: Any, other: Any) -> None:
     """By type as well."""
-    assert said_of_work(one).exact != said_of_work(other).exact
+    assert said_of_work(one).said[0] != said_of_work(other).said[0]
+
+
+def test_what_an_object_holds_may_have_changed() -> None:
+    """What else the call is given tells it, then; so do they beside what is made anew each time."""
+    one, other, another = (
+        said_of_work(*each).said for each in ((Item(0), 0.5), (Item(1), 0.5), (Item(1), 1.5))
+    )
+    assert [a == b for a, b in zip(one, other, strict=True)] == [False, True, False, True]
+    assert [a == b for a, b in zip(other, another, strict=True)] == [False, False, True, True]
+    assert said_of_work(SimpleNamespace(id=0)).said[3] != said_of_work(Item(0)).said[3]
+
+
+def test_what_branches_share_says_nothing_of_them() -> None:
+    """A queue holds what it happens to hold."""
+    queue = asyncio.Queue[int]()
+    before = said_of_work(queue, "a")
+    queue.put_nowait(1)
+    assert said_of_work(queue, "a") == before
+
+
+def test_a_set_says_the_same_in_any_order() -> None:
+    """That of texts is another in each process."""
+    times = [
+        10**9 + 2**20 * each for each in range(20)
+    ]  # they share a place in a set, which goes to the first
+    one, other = {*times}, {*reversed(times)}
+    assert [*one] != [*other]
+    assert said_of_work(one) == said_of_work(other)
 
 
 def test_an_argument_may_hold_itself_or_be_large() -> None:
     """The first hundred values of each are looked at, and no more."""
     box: list[Any] = []
     box.append(box)
-    assert said_of_work(box, [*range(10**6)], {*range(10**6)}, "a" * 10**7).exact.count("list") <= 200
+    assert said_of_work(box, [*range(10**6)], {*range(10**6)}, "a" * 10**7).said[0].count("list") <= 200
 
 
 def test_a_large_argument_hides_no_other_one() -> None:
     """Each is looked at for itself."""
-    assert said_of_work([*range(1000)], "a").exact != said_of_work([*range(1000)], "b").exact
+    assert said_of_work([*range(1000)], "a").said[0] != said_of_work([*range(1000)], "b").said[0]
 
 
 def test_an_argument_may_refuse_to_be_looked_at() -> None:
@@ -195,7 +287,11 @@ def test_an_argument_may_refuse_to_be_looked_at() -> None:
         def __getattribute__(self, name: str) -> Any:
             raise RuntimeError(name)
 
+    class ShyItem:
+        __getattribute__ = Shy.__getattribute__
+
     assert said_of_work(Shy()).function == "work"
+    assert said_of_work(ShyItem(), "a").said[0] != said_of_work(ShyItem(), "b").said[0]
 
 
 def nested(makers: str, recorded: Iterable[int] = ()) -> dict[str, list[int]]:

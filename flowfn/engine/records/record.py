@@ -116,7 +116,7 @@ def stored(info: CallInfo) -> list[Any]:
     """What is stored of a call: texts, bytes, and numbers of no more than 64 bits, so that many are read together."""
     values: list[Any] = [*info]
     if info.branch >> 64:
-        values[_BRANCH] = info.branch.to_bytes(16)
+        values[_BRANCH] = info.branch.to_bytes((info.branch.bit_length() + 7) // 8)
     return values
 
 
