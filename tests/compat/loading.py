@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from flowfn.identity.code.source import parse
+from flowfn.identity.code.index import parse
 
 from .trace import Trace, drive
 

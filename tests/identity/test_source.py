@@ -6,7 +6,7 @@ import ast
 import gc
 from typing import Any
 
-from flowfn.identity.code.source import parse
+from flowfn.identity.code.index import parse
 
 
 def test_a_module_is_parsed_while_the_garbage_collector_shows_an_error() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from flowfn.identity.code.cells import Cells, spells
-from flowfn.identity.code.source import Index, index_of
+from flowfn.identity.code.index import Index, index_of
 from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flowfn.identity.code.source import Index, index_of_text
+from flowfn.identity.code.index import Index, index_of_text
 from flowfn.python.script import namespace_of
 
 __all__ = ["Cells", "spells"]
@@ -26,7 +26,7 @@ _COMMAND = re.compile(r"-[A-Za-z]*c")
 
 
 class Cells:
-    """What ran in a namespace, the latest last; it tells what an `Index` tells of a file."""
+    """What ran in a namespace, the latest last; it tells what a `Top` tells of a file."""
 
     is_older = True
 

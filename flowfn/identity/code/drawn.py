@@ -16,8 +16,8 @@ from typing import Any
 
 from flowfn.identity.code.assigned import lines_making
 from flowfn.identity.code.chance import Source, called_without_a_seed, meant, source_of
+from flowfn.identity.code.index import parse
 from flowfn.identity.code.scopes import names_in, parts_of_names
-from flowfn.identity.code.source import parse
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.canonical import Walk
 

@@ -20,7 +20,8 @@ from flowfn.identity.code.around import function_around
 from flowfn.identity.code.chance import names_a_source
 from flowfn.identity.code.compiled import assigned_attributes
 from flowfn.identity.code.functions import is_special
-from flowfn.identity.code.source import function_unit, parse
+from flowfn.identity.code.index import parse
+from flowfn.identity.code.source import function_unit
 from flowfn.python.script import namespace_of
 
 __all__ = ["attributes_of_function"]

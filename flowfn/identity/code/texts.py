@@ -17,8 +17,9 @@ from typing import Any
 
 from flowfn.identity.code.assigned import absolute, as_loaded, source_of
 from flowfn.identity.code.cells import Cells
+from flowfn.identity.code.index import Index, index_of, parse
 from flowfn.identity.code.scopes import Chain, imports_in, names_in
-from flowfn.identity.code.source import Index, function_unit, index_of, parse
+from flowfn.identity.code.source import function_unit
 from flowfn.python.project import is_own_file
 from flowfn.python.script import namespace_of
 

@@ -1,0 +1,249 @@
+"""What the top of a file gives names: their values, what is done to those, and what is imported.
+
+Rule: whatever stands outside of functions and classes counts, wherever it stands there: under conditions and in loops,
+which count with it, as they decide whether and how often it runs; and what a function does to a name by `global`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from flowfn.identity.code.compiled import MUTATING
+from flowfn.identity.code.reducing import Definition, Function, reduced_decorator
+from flowfn.identity.code.scopes import imports_in
+
+__all__ = ["Top"]
+
+_Binding = ast.stmt | ast.NamedExpr | ast.withitem
+"""What gives a name a value: an assignment, also within an expression, a loop, an item of a `with`, or a function that
+says `global`; and what changes the value that it has, as a `del` or a call of `append` does."""
+
+_Heads = tuple[ast.expr, ...]
+"""What decides whether a statement runs, and how often: the conditions and loops that it stands under."""
+
+_LONG: Final = 500
+"""Lines of an assignment from which on it is a table."""
+
+
+class Top(ast.NodeVisitor):
+    """What the top of a file gives the names there, and the decorators of all that the file defines.
+
+    Nodes are shown by `visit`, before they are reduced; what is asked for is told by what they are by then. In a cell,
+    the call of a method may be there to be shown.
+    """
+
+    def __init__(self, lines: list[str], *, is_cell: bool) -> None:
+        self._lines = lines
+        self._is_cell = is_cell
+        self._assignments: dict[str, list[tuple[_Heads, _Binding]]] = {}
+        self._definitions: dict[str, list[tuple[_Heads, list[ast.expr], Definition]]] = {}
+        self._decorators: dict[ast.AST, list[ast.expr]] = {}
+        self.imports: dict[str, list[tuple[str, str]]] = {}
+        """The names that the top of the file has from other modules: from which, of several the last one last, and what
+        they are called there; the empty name is the module itself."""
+        self.stars: list[str] = []
+        """The modules of which it has all names, the first first."""
+        self._scope: list[str] = []
+        self._heads: _Heads = ()
+        self._top: Definition
+
+    def assigned(self, name: str) -> str | None:
+        """What the top of the file assigns to a name, or does to what it has, and defines under it, reduced, with what
+        that stands under."""
+        assigned = self._assigned(name)
+        defined = (
+            (heads, _defined([each for each in decorators if not self._is_flowfns(each)], node))
+            for heads, decorators, node in self._definitions.get(name, ())
+        )
+        return self._under_heads([*assigned, *defined])
+
+    def changed(self, name: str) -> str | None:
+        """What the top of the file gives parts of what a name has (`Shop.rates = {}`), reduced, with what that stands
+        under; and what several definitions of it do, as it decides which one runs."""
+        several = self._definitions.get(name, ())
+        heads = [(heads[:-1], self._text(heads[-1])) for heads, *_ in several if heads]
+        return self._under_heads([*(heads if several[1:] else []), *self._assigned(name, _changes_a_part)])
+
+    def _assigned(
+        self, name: str, counts: Callable[[_Binding, str], bool] = lambda *_: True
+    ) -> list[tuple[_Heads, str]]:
+        found = self._assignments.get(name, ())
+        return [(heads, self._text(node)) for heads, node in found if counts(node, name)]
+
+    def _under_heads(self, found: list[tuple[_Heads, str]]) -> str | None:
+        return "\n".join(line for heads, text in found for line in (*map(self._text, heads), text)) or None
+
+    def _is_flowfns(self, decorator: ast.expr) -> bool:
+        """Whether a decorator is flowfn's, whose options change nothing of what a function gives."""
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        places = self.imports.get(_root(called), ())
+        return any(
+            module.partition(".")[0] in ("flowfn", "graph_compat", "langgraph") for module, _ in places
+        )
+
+    @property
+    def given(self) -> Iterable[str]:
+        """The names that the top of the file gives a value of its own."""
+        return self._assignments.keys() | self._definitions.keys()
+
+    def makes(self, name: str) -> bool:
+        """Whether what is assigned gives the name a value of its own: neither changes nor uses the one that it has."""
+        return name in self._definitions or any(
+            _gives(node, name) for _, node in self._assignments.get(name, ())
+        )
+
+    def _text(self, node: _Binding | ast.expr) -> str:
+        """What a binding is told by, reduced; a long table as it stands, since writing it anew takes seconds."""
+        told = _told_of(node)
+        first, last = told.lineno - 1, told.end_lineno or told.lineno
+        return ast.unparse(told) if last - first <= _LONG else "".join(self._lines[first:last])
+
+    def decorators(self, node: ast.AST) -> tuple[tuple[str, ...], ...]:
+        """Those of each function and class in a node, reduced."""
+        stacks = (self._decorators.get(each) for each in ast.walk(node))
+        return tuple(tuple(map(reduced_decorator, stack)) for stack in stacks if stack)
+
+    # -- seeing -----------------------------------------------------------------------------------
+
+    def visit_FunctionDef(self, node: Function) -> None:
+        self._define(node)
+        self._inside(node, node.name, "<locals>")
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._inside(node, "<lambda>", "<locals>")
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._define(node)
+        self._inside(node, node.name)
+
+    def _inside(self, node: ast.AST, *scope: str) -> None:
+        self._scope.extend(scope)
+        self.generic_visit(node)
+        del self._scope[-len(scope) :]
+
+    def _define(self, node: Definition) -> None:
+        self._decorators[node] = node.decorator_list
+        if not self._scope:
+            self._definitions.setdefault(node.name, []).append((self._heads, node.decorator_list, node))
+            self._top = node
+
+    def visit_Global(self, node: ast.Global) -> None:
+        if self._scope:
+            for name in node.names:
+                self._assignments.setdefault(name, []).append((self._heads, self._top))
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        self._assignment(node, self._changed(node.value) if isinstance(node.value, ast.Call) else [])
+
+    def _changed(self, call: ast.Call) -> list[ast.expr]:
+        """What a call whose result nobody takes was there to change: the object of the method, and what it was given,
+        unless it runs the program. In a cell it may be there to be shown: only methods that are known to change do."""
+        method = [call.func] if isinstance(call.func, ast.Attribute) else []
+        if self._is_cell:
+            return [each for each in method if each.attr in MUTATING]
+        decorators = (each for _, found, _ in self._definitions.get(_root(call.func), ()) for each in found)
+        runs = any(map(self._is_flowfns, decorators)) or "__name__" in map(_root, self._heads)
+        given = [*call.args, *(each.value for each in call.keywords)]
+        return [*method, *(each for each in given if isinstance(each, ast.Name) and not runs)]
+
+    def visit_Assign(self, node: ast.Assign | ast.Delete) -> None:
+        self._assignment(node, node.targets)
+
+    visit_Delete = visit_Assign
+
+    def visit_If(self, node: ast.If | ast.While) -> None:
+        self._under(node.test, node)
+
+    visit_While = visit_If
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self._under(node.subject, node)
+
+    def _under(self, head: ast.expr, node: ast.stmt) -> None:
+        around, self._heads = self._heads, (*self._heads, head)
+        self.generic_visit(node)
+        self._heads = around
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._assignment(node, [node.target] if node.value is not None else [])
+
+    def visit_AugAssign(self, node: ast.AugAssign | ast.NamedExpr) -> None:
+        self._assignment(node, [node.target])
+
+    visit_NamedExpr = visit_AugAssign
+
+    def visit_For(self, node: ast.For) -> None:
+        self._assigned_to(node, [node.target])
+        self._under(node.iter, node)
+
+    def visit_withitem(self, node: ast.withitem) -> None:
+        self._assignment(node, [node.optional_vars] if node.optional_vars is not None else [])
+
+    def _assignment(self, node: _Binding, targets: list[ast.expr]) -> None:
+        self._assigned_to(node, targets)
+        self.generic_visit(node)
+
+    def _assigned_to(self, node: _Binding, targets: list[ast.expr]) -> None:
+        for target in targets if not self._scope else ():
+            for each in ast.walk(target):
+                if isinstance(each, ast.Name):
+                    self._assignments.setdefault(each.id, []).append((self._heads, node))
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for name, module, original in () if self._scope else imports_in(node):
+            if name == "*":
+                self.stars.append(module)
+            else:
+                self.imports.setdefault(name, []).append((module, original))
+
+    visit_ImportFrom = visit_Import
+
+
+def _root(expression: ast.expr) -> str:
+    """The name that an expression begins with."""
+    return ast.unparse(expression).partition(".")[0].partition(" ")[0]
+
+
+def _gives(statement: _Binding, name: str) -> bool:
+    """Whether a statement gives a name a value of its own; of a plain assignment what is assigned may be all of it."""
+    nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and each.id == name)
+    is_stored = {type(each.ctx) is ast.Store for each in nodes}
+    if isinstance(statement, ast.Expr):
+        return not is_stored
+    if isinstance(statement, Definition):
+        return statement.name == name
+    return is_stored == {True} and not isinstance(statement, ast.AugAssign)
+
+
+def _changes_a_part(statement: _Binding, name: str) -> bool:
+    """Whether a statement surely changes what an object has that is called so: by its attributes, or `setattr`."""
+    if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
+        match call.func:
+            case ast.Attribute(value=ast.Attribute(), attr=method):
+                return method in MUTATING
+            case ast.Name(id=function):
+                return function in ("setattr", "delattr")
+        return False
+    is_assigned = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete)
+    return is_assigned and not _gives(statement, name)
+
+
+def _told_of(node: _Binding | ast.expr) -> ast.stmt | ast.expr:
+    """What a binding is told by: the value that is assigned, without its annotation, where that is all; of a loop
+    and of a `with` what they go over; or the whole."""
+    if isinstance(node, ast.For):
+        return node.iter
+    if isinstance(node, ast.withitem):
+        return node.context_expr
+    if isinstance(node, ast.Assign):
+        return node.value if all(isinstance(each, ast.Name) for each in node.targets) else node
+    return (node.value if isinstance(node, ast.AnnAssign | ast.NamedExpr) else None) or node
+
+
+def _defined(decorators: list[ast.expr], node: Definition) -> str:
+    """A function or class below its decorators, which it has no longer itself."""
+    return "\n".join([*(f"@{reduced_decorator(each)}" for each in decorators), ast.unparse(node)])
