@@ -45,7 +45,8 @@ def main(arguments: list[str]) -> int:
         return run(script(environment(), "flowfn"), *arguments)
     if arguments[:1] == ["test"]:
         venv = environment()
-        wait_for_less(venv)
+        keep_files_in_memory()
+        keep_bytecode(venv)
         return run(script(venv, "python"), "-P", "-m", "pytest", *WORKERS, *arguments[1:])
     if arguments[:1] == ["venv"] and len(arguments) == 2:
         make(Path(arguments[1]))
@@ -85,13 +86,14 @@ def install(venv: Path) -> None:
     stamp(venv).write_text(fingerprint())
 
 
-def wait_for_less(venv: Path) -> None:
-    """Let tests wait for no disk, and their processes for no compiler: either takes longer than most of the tests.
-
-    A user who wants no bytecode in the checkout has it beside the environment's.
-    """
+def keep_files_in_memory() -> None:
+    """Let tests wait for no disk, which takes longer than most of them, unless `TMPDIR` says where files go."""
     if roomy(MEMORY):
         os.environ.setdefault("TMPDIR", str(MEMORY))
+
+
+def keep_bytecode(venv: Path) -> None:
+    """Let the processes of tests wait for no compiler: who wants no bytecode in the checkout has it in `venv`."""
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         os.environ.setdefault("PYTHONPYCACHEPREFIX", str(venv / "bytecode"))
 

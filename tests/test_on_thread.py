@@ -11,9 +11,9 @@ from contextvars import ContextVar
 import pytest
 
 from flowfn import entrypoint
-from flowfn.hosts.loop import shared
 from flowfn.hosts.moment import MOMENT
 from flowfn.hosts.on_thread import on_thread
+from flowfn.hosts.shared import shared
 from flowfn.hosts.threads import MAX_WORKERS
 
 where: ContextVar[str] = ContextVar("where", default="nowhere")
@@ -22,7 +22,7 @@ where: ContextVar[str] = ContextVar("where", default="nowhere")
 @pytest.fixture(params=[0.0, 60.0], ids=["the loop goes on", "the loop waits"])
 def moment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How long the loop stands still for what may end at once."""
-    monkeypatch.setattr("flowfn.hosts.loop.MOMENT", request.param)
+    monkeypatch.setattr("flowfn.hosts.shared.MOMENT", request.param)
 
 
 waits_or_not = pytest.mark.usefixtures("moment")

@@ -7,10 +7,8 @@ becomes an asyncio task of its own at the loop's next turn.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import sys
 import threading
-import weakref
 from asyncio import run_coroutine_threadsafe
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -22,25 +20,23 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.errors import Stopped
 from flowfn.futures import BLOCKS, Future, Job, Turn
-from flowfn.hosts.admission import Admission
 from flowfn.hosts.branches import is_held_for_branch, until_placeable, watch_of
-from flowfn.hosts.claims import Claimer, claims_together
+from flowfn.hosts.claims import claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
-from flowfn.hosts.commits import Committer, call_soon
+from flowfn.hosts.commits import call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.in_turn import some_wait_for_turns, turn_of
-from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.makers import handled_by_maker
-from flowfn.hosts.moment import MOMENT, ending, stand_still
+from flowfn.hosts.moment import ending, stand_still
 from flowfn.hosts.numbering import (
-    TaskFactory,
     branch_around,
     branch_began,
     branch_in_context,
     branch_number,
     handed,
 )
+from flowfn.hosts.shared import shared
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
@@ -51,6 +47,7 @@ from flowfn.python.handling import part_from
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
+    from flowfn.hosts.admission import Admission
     from flowfn.ports import Commit, Lease, Saver
 
 
@@ -473,69 +470,6 @@ def _running(frame: Frame) -> list[Future[Any]]:
     """The calls of a frame that are under way."""
     calls = frame.open_calls()
     return [future for future in calls if not (future.done() or future.held or future.waiting)]
-
-
-class Shared:
-    """What all runs of one event loop share."""
-
-    def __init__(self) -> None:
-        self._admissions: dict[int, Admission] = {}
-        """By the id of the saver, of which nothing else is asked. Who gets the id later finds nobody waiting."""
-        self.committer = Committer()
-        self.claimer = Claimer()
-        self.left_behind = LeftBehind()
-        self.jobs_in_place = itertools.count(1)
-        """Counts the jobs that ran in the task that awaited them."""
-        self.runs = 0
-        """How many are under way."""
-        self._tasks = TaskFactory()
-        self._called: list[tuple[LoopHost, Future[Any]]] = []
-        """What was called in this turn of the loop, or since the last one."""
-
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A run begins."""
-        if self.runs == 0:
-            self._tasks.begin(loop)
-        self.runs += 1
-
-    def end(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A run has ended."""
-        self.runs -= 1
-        if self.runs == 0:
-            self._tasks.end(loop)
-
-    def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
-        """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
-        # Asked before it is noted: else a Ctrl-C in between kept all that comes later waiting.
-        if not self._called:
-            loop.call_soon(self._let_a_turn_pass, loop)
-        self._called.append((host, future))
-
-    def _let_a_turn_pass(self, loop: asyncio.AbstractEventLoop) -> None:
-        called, self._called = self._called, []
-        loop.call_soon(_begin_all, called)
-
-    @property
-    def moment(self) -> float:
-        """Seconds for which the loop may stand still for what may end at once: no other run could go on meanwhile."""
-        return MOMENT if self.runs < 2 else 0
-
-    def admission_to(self, saver: Saver) -> Admission:
-        """Who may begin with a saver."""
-        return self._admissions.get(id(saver)) or self._admissions.setdefault(id(saver), Admission())
-
-
-_shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.WeakKeyDictionary()
-
-
-def shared(loop: asyncio.AbstractEventLoop) -> Shared:
-    """What all runs of this loop share."""
-    return _shared.get(loop) or _shared.setdefault(loop, Shared())
-
-
-def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:
-    for host, future in called:
-        host.begin(future)
 
 
 async def _settle(future: Future[Any], job: Job) -> None:

@@ -17,7 +17,7 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import entrypoint, task
 from flowfn.context import current_frame
-from flowfn.hosts import branches, in_turn, loop
+from flowfn.hosts import branches, in_turn, shared
 
 from ..worlds import World
 
@@ -408,7 +408,7 @@ def test_a_branch_hears_after_those_whose_outcomes_came_first(
             running.add_done_callback(lambda _: ended.set())  # called after who waits was told
             begin.set()
             ended.wait(10)
-            monkeypatch.setattr(loop, "MOMENT", 10.0)
+            monkeypatch.setattr(shared, "MOMENT", 10.0)
             await quick()
             heard.append("quick")
 

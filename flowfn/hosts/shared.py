@@ -1,0 +1,87 @@
+"""What all runs of one event loop share, as what one does there concerns the others.
+
+Rule: nothing here keeps the loop alive, nor outlives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from flowfn.hosts.admission import Admission
+from flowfn.hosts.claims import Claimer
+from flowfn.hosts.commits import Committer
+from flowfn.hosts.left_behind import LeftBehind
+from flowfn.hosts.moment import MOMENT
+from flowfn.hosts.numbering import TaskFactory
+
+if TYPE_CHECKING:
+    from flowfn.futures import Future
+    from flowfn.hosts.loop import LoopHost
+    from flowfn.ports import Saver
+
+
+class Shared:
+    """What all runs of one event loop share."""
+
+    def __init__(self) -> None:
+        self._admissions: dict[int, Admission] = {}
+        """By the id of the saver, of which nothing else is asked. Who gets the id later finds nobody waiting."""
+        self.committer = Committer()
+        self.claimer = Claimer()
+        self.left_behind = LeftBehind()
+        self.jobs_in_place = itertools.count(1)
+        """Counts the jobs that ran in the task that awaited them."""
+        self.runs = 0
+        """How many are under way."""
+        self._tasks = TaskFactory()
+        self._called: list[tuple[LoopHost, Future[Any]]] = []
+        """What was called in this turn of the loop, or since the last one."""
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A run begins."""
+        if self.runs == 0:
+            self._tasks.begin(loop)
+        self.runs += 1
+
+    def end(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A run has ended."""
+        self.runs -= 1
+        if self.runs == 0:
+            self._tasks.end(loop)
+
+    def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
+        """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
+        # Asked before it is noted: else a Ctrl-C in between kept all that comes later waiting.
+        if not self._called:
+            loop.call_soon(self._let_a_turn_pass, loop)
+        self._called.append((host, future))
+
+    def _let_a_turn_pass(self, loop: asyncio.AbstractEventLoop) -> None:
+        called, self._called = self._called, []
+        loop.call_soon(_begin_all, called)
+
+    @property
+    def moment(self) -> float:
+        """Seconds for which the loop may stand still for what may end at once: no other run could go on meanwhile."""
+        return MOMENT if self.runs < 2 else 0
+
+    def admission_to(self, saver: Saver) -> Admission:
+        """Who may begin with a saver."""
+        return self._admissions.get(id(saver)) or self._admissions.setdefault(id(saver), Admission())
+
+
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = WeakKeyDictionary()
+
+
+def shared(loop: asyncio.AbstractEventLoop) -> Shared:
+    """What all runs of this loop share."""
+    return _shared.get(loop) or _shared.setdefault(loop, Shared())
+
+
+def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:
+    for host, future in called:
+        host.begin(future)
