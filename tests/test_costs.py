@@ -369,7 +369,8 @@ def test_a_superstep_costs_the_same_after_many(
 ) -> None:
     """A superstep looks at what changed, however many came before and however many nodes the graph has; and LangChain
     beside it costs nothing, where no node calls it."""
-    monkeypatch.setattr("graph_compat.langchain.runs.is_loaded", lambda: langchain)
+    for module in ("graph_runs", "node_runs"):
+        monkeypatch.setattr(f"graph_compat.langchain.{module}.is_loaded", lambda: langchain)
 
     def run(size: int) -> Cost:
         graph = chain(size).compile(checkpointer=saver)

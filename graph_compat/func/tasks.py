@@ -19,7 +19,7 @@ from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.blocking import blocking
 from graph_compat.cache.port import port_of
 from graph_compat.injection import filled, frame_here, wanted_by
-from graph_compat.langchain.runs import NodeRun, task_run
+from graph_compat.langchain.node_runs import NodeRun, task_run
 from graph_compat.warnings import renamed
 
 P = ParamSpec("P")

@@ -29,8 +29,8 @@ from graph_compat.graph.nested import Nested
 from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
 from graph_compat.graph.watched import ending_for
+from graph_compat.langchain.graph_runs import graph_run
 from graph_compat.langchain.messages import load_classes
-from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.types import GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, depth_of_caller, warn

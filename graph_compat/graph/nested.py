@@ -12,8 +12,9 @@ from graph_compat.errors import Arrived, ParentCommand
 from graph_compat.graph.configs import config_within, elsewhere_of, named_place
 from graph_compat.graph.watched import Watched
 from graph_compat.langchain import callbacks_here
+from graph_compat.langchain.graph_runs import graph_run
 from graph_compat.langchain.invoking import config_here
-from graph_compat.langchain.runs import graph_run, is_heard
+from graph_compat.langchain.listeners import is_heard
 
 if TYPE_CHECKING:
     from flowfn.context import Frame

@@ -30,7 +30,8 @@ from graph_compat.graph.bound import bound
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer, with_ids
-from graph_compat.langchain.runs import NodeRun, has_awaited_listeners, node_run
+from graph_compat.langchain.listeners import has_awaited_listeners
+from graph_compat.langchain.node_runs import NodeRun, node_run
 from graph_compat.pushing import pushes
 from graph_compat.typing import ContextT, NodeInputT
 

@@ -42,7 +42,7 @@ def _like(method: M) -> Callable[[Callable[..., Any]], M]:
 
 _LISTENED_TO = (
     *ENGINE,
-    *("graph_compat.langchain.runs", "graph_compat.langchain.handler", "flowfn.history.reading"),
+    *("graph_compat.langchain.node_runs", "graph_compat.langchain.handler", "flowfn.history.reading"),
     *("langchain_core.tracers.context", "langchain_core.tracers.stdout", "langsmith.run_helpers"),
 )
 """The modules that calls load in a program that has loaded LangChain."""

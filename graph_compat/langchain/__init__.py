@@ -7,10 +7,10 @@ pays nothing, and one where it isn't installed works with plain dicts as message
   a tool returns.
 - `runnable`: graphs as runnables; `callable`: functions as such; `invoking`: runnables as nodes, which find the
   configuration of `node_config`.
-- `runs`: runs as callbacks see them, `tool_runs` those of tools that ask, and `tracing`: what tracers see of a node;
-  `run_trees`: where LangSmith takes running code to be.
-- `listeners`: the handlers that streams need. `handler` shows `tokens`, `event_handler` models by their events,
-  `tool_handler` the `tool_calls` of LangChain's tools.
+- `graph_runs`, `node_runs`: graphs and nodes as callbacks see them, `chains` of LangChain's; `tool_runs`: tools that
+  ask; `tracing`: what tracers see of a node; `run_trees`: where LangSmith takes running code to be.
+- `listeners`: who listens, and the handlers that streams need. `handler` shows `tokens`, `event_handler` models by
+  their events, `tool_handler` the `tool_calls` of LangChain's tools.
 """
 
 from __future__ import annotations

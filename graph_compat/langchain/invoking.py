@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from flowfn.context import current_frame
 from graph_compat.injection import config_of
 from graph_compat.langchain import config_around, is_loaded, is_of_langchain
+from graph_compat.langchain.listeners import streaming
 from graph_compat.langchain.node_config import NodeConfig, var_child_runnable_config
-from graph_compat.langchain.runs import streaming
 
 N = TypeVar("N")
 

@@ -1,155 +1,31 @@
-"""Runs as LangChain's callbacks see them: a graph's is a chain, in it each node's, in that each branch's.
+"""The runs of nodes, and of tasks in them, as callbacks see them: chains in their graph's, and in each its branches'.
 
-Rule: one code for blocking and asyncio callers; a blocking one's callbacks never have to be awaited.
-Nothing is told where the program hasn't imported LangChain, or nobody listens.
+Rule: nothing is told where the program hasn't imported LangChain, or nobody listens; then a `messages` stream alone is
+shown what a node returns.
 """
 
 from __future__ import annotations
 
-import inspect
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import RunConfig
 from flowfn.context import current_frame
-from flowfn.values import MISSING
 from graph_compat.constants import START
-from graph_compat.errors import told_to_callbacks
-from graph_compat.injection import config_of, gone_back_to, known_by
-from graph_compat.langchain import (
-    INTEGRATION,
-    MESSAGES,
-    callbacks_here,
-    config_around,
-    is_installed,
-    is_loaded,
-    with_run_id,
-)
-from graph_compat.langchain.listeners import are_wanted, listeners
+from graph_compat.injection import config_of
+from graph_compat.langchain import callbacks_here, is_installed, is_loaded
+from graph_compat.langchain.chains import Chain, manager_class, settled
+from graph_compat.langchain.listeners import is_heard, streaming
 from graph_compat.langchain.node_config import NodeConfig, var_child_runnable_config
 from graph_compat.langchain.tokens import shown_by
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
-    from graph_compat.langchain.run_trees import RunTree
     from graph_compat.types import TracePolicy
 
 
 Path = Callable[[Any], Awaitable[Any]]
 """What is asked where a branch leads."""
-
-
-class Result:
-    """What a run came to; set by its body."""
-
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value: Any = None
-
-
-# -- graphs ---------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def graph_run(
-    name: str, input: Any, config: RunConfig, *, on_loop: bool
-) -> AsyncIterator[tuple[RunConfig, Result]]:
-    """A graph's run: the configuration for what runs in it, and where to leave its result."""
-    result = Result()
-    manager = _graph_manager(config, on_loop) if is_loaded() or _has_listeners(config) else None
-    if manager is None or not manager.handlers:
-        if manager is not None and "callbacks" in config.rest:  # an empty list of them, say
-            config = replace(config, rest={k: v for k, v in config.rest.items() if k != "callbacks"})
-        yield config, result
-        return
-    named = config.rest.get("run_name") or name
-    run = await _settled(manager.on_chain_start(None, input, run_id=config.run_id, name=named))
-    rest = {key: value for key, value in config.rest.items() if key != "run_name"}
-    try:
-        with with_run_id(run.run_id):
-            yield replace(config, rest={**rest, "callbacks": run.get_child()}), result
-    except BaseException as error:
-        await _settled(run.on_chain_error(told_to_callbacks(error)))
-        raise
-    await _settled(run.on_chain_end(None if result.value is MISSING else result.value))
-
-
-def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
-    from langchain_core.runnables.config import ensure_config
-
-    frame, around = current_frame.get(), (config_around() or {}).get("configurable") or {}
-    checkpoint = config.checkpoint_id if frame is None else gone_back_to(frame.run)
-    known = known_by({**config.configurable, "thread_id": config.thread_id, "checkpoint_id": checkpoint})
-    given = {
-        "callbacks": callbacks_here() if config.rest.get("callbacks") is None else config.rest["callbacks"],
-        "tags": list(config.tags),
-        "metadata": {**config.metadata, **known, **config.metadata},
-    }
-    shown: Any = {key: value for key, value in given.items() if value}
-    shown["configurable"] = {key: value for key, value in around.items() if key == "checkpoint_ns"}
-    full = ensure_config(shown)
-    manager = _manager_class(on_loop).configure(
-        inheritable_callbacks=full["callbacks"],
-        inheritable_tags=full["tags"],
-        inheritable_metadata={**full["metadata"], **dict([INTEGRATION]), **full["metadata"]},
-    )
-    if are_wanted(config):
-        for handler in listeners(config, list(manager.handlers)):
-            manager.add_handler(handler)
-    return manager
-
-
-def _has_listeners(config: RunConfig) -> bool:
-    """Whether the call brought some along: a handler can be made without the runnables that are looked for else."""
-    return are_wanted(config) or (bool(config.rest.get("callbacks")) and is_installed())
-
-
-async def _settled(told: Any) -> Any:
-    """What a manager of callbacks said, which that of an event loop has to be awaited for."""
-    return await told if inspect.isawaitable(told) else told
-
-
-# -- what runs in a graph -------------------------------------------------------------------------
-
-
-class Chain:
-    """A run in a graph, told of to callbacks, and while it is entered LangChain's context, and LangSmith's.
-
-    `run` is None where nobody listens; `tag` is that of what runs in it.
-    """
-
-    def __init__(self, config: dict[str, Any], run: Any, tag: str | None = None) -> None:
-        self.config = config
-        self.run = run
-        self._tag = tag
-        self._traced: RunTree | None = None
-
-    def __enter__(self) -> Chain:
-        callbacks = self.config["callbacks"] if self.run is None else self.run.get_child(self._tag)
-        config: Any = {**self.config, "callbacks": callbacks}
-        self._token = var_child_runnable_config().set(config)
-        if self.run is not None and "langchain_core.tracers.langchain" in sys.modules:
-            from graph_compat.langchain.run_trees import RunTree
-
-            self._traced = RunTree.of(self.run)
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        if self._traced is not None:
-            self._traced.leave()
-        var_child_runnable_config().reset(self._token)
-
-    def ended(self, value: Any) -> Any:
-        """Tell what it came to; what comes back may have to be awaited."""
-        return None if self.run is None else self.run.on_chain_end(value)
-
-    def failed(self, error: BaseException) -> Any:
-        """Tell what it failed with; as `ended`."""
-        return None if self.run is None else self.run.on_chain_error(told_to_callbacks(error))
 
 
 class NodeRun:
@@ -205,14 +81,14 @@ class Watched(NodeRun):
             return await path(state)
         manager = run.get_child(tag)
         manager.add_tags([*manager.inheritable_tags])
-        begun = await _settled(manager.on_chain_start(None, state, name=name))
+        begun = await settled(manager.on_chain_start(None, state, name=name))
         with Chain(self._chain.config, begun) as chain:
             try:
                 value = await path(state)
             except BaseException as error:
-                await _settled(chain.failed(error))
+                await settled(chain.failed(error))
                 raise
-            await _settled(chain.ended(value))
+            await settled(chain.ended(value))
             return value
 
     def _tag(self, place: int) -> str:
@@ -232,19 +108,6 @@ class Watched(NodeRun):
     def streamers(self) -> list[Any]:
         """The handlers that want its output piece by piece."""
         return [] if self._chain.run is None else streaming(self._chain.run.handlers)
-
-
-def streaming(handlers: Iterable[Any]) -> list[Any]:
-    """Those of callback handlers that want outputs piece by piece; a `messages` stream wants those of models alone."""
-    from langchain_core.tracers._streaming import _StreamingCallbackHandler
-
-    from graph_compat.langchain.handler import TokenHandler
-
-    return [
-        handler
-        for handler in handlers
-        if isinstance(handler, _StreamingCallbackHandler) and not isinstance(handler, TokenHandler)
-    ]
 
 
 def node_run(
@@ -275,39 +138,21 @@ def _is_told(frame: Frame) -> bool:
     return False
 
 
-def is_heard(frame: Frame) -> bool:
-    """Whether callbacks or a `messages` stream are told of what runs there."""
-    rest = frame.run.config.rest
-    return rest.get("callbacks") is not None or MESSAGES in rest
-
-
-def has_awaited_listeners(config: RunConfig, recorded: bool = True) -> bool:
-    """Whether a run's callbacks are told to a handler that has to be awaited: LangChain begins an event loop for each
-    of them where that is done from a thread.
-    """
-    callbacks = config.rest.get("callbacks")
-    if callbacks is None:
-        return False
-    from langchain_core.callbacks import AsyncCallbackHandler
-
-    return any(isinstance(handler, AsyncCallbackHandler) for handler in getattr(callbacks, "handlers", ()))
-
-
 @asynccontextmanager
 async def _chain_run(
     frame: Frame, name: str, given: Any, policy: TracePolicy | None, on_loop: bool
 ) -> AsyncIterator[NodeRun]:
     """The run of a node, or of a task in one, as a chain of LangChain's."""
     config, begun = _begun(frame, name, given, policy, on_loop=on_loop)
-    with Chain(config, await _settled(begun), "seq:step:1") as chain:
+    with Chain(config, await settled(begun), "seq:step:1") as chain:
         watched = Watched(frame, given, chain)
         try:
             yield watched
             if watched.signal is not None:
-                await _settled(chain.failed(watched.signal))
+                await settled(chain.failed(watched.signal))
                 return
         except BaseException as error:
-            await _settled(chain.failed(error))
+            await settled(chain.failed(error))
             raise
         telling = _told_of_the_end(watched, chain, on_loop)
         await (_whatever_comes(telling) if on_loop else telling)
@@ -323,10 +168,10 @@ async def _told_of_the_end(watched: Watched, chain: Chain, on_loop: bool) -> Non
                 for _ in handler.tap_output_iter(watched.run_id, iter((watched.value,))):
                     pass
     except BaseException as error:
-        await _settled(chain.failed(error))
+        await settled(chain.failed(error))
         raise
     watched.show()
-    await _settled(chain.ended(watched.value))
+    await settled(chain.ended(watched.value))
 
 
 async def _whatever_comes(telling: Coroutine[Any, Any, None]) -> None:
@@ -351,7 +196,7 @@ def _begun(
     config, parent = config_of(frame), _parent(frame)
     if parent is None:
         return config, None
-    manager = _manager_class(on_loop).configure(
+    manager = manager_class(on_loop).configure(
         inheritable_callbacks=parent,
         inheritable_tags=[*parent.inheritable_tags, *(frame.call.node.tags if frame.call.node else ())],
         inheritable_metadata=config["metadata"],
@@ -375,12 +220,6 @@ def _parent(frame: Frame) -> Any:
     parent = callbacks.copy()
     parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
     return parent
-
-
-def _manager_class(on_loop: bool) -> Any:
-    from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
-
-    return AsyncCallbackManager if on_loop else CallbackManager
 
 
 async def _one(value: Any) -> AsyncIterator[Any]:
