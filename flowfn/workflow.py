@@ -7,13 +7,13 @@ coroutine, the blocking method drives it, the async one awaits it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Config, Durability, OnBusy
-from flowfn.errors import Cancelled, InvalidInput, UnknownChannel
+from flowfn.errors import InvalidInput, UnknownChannel
 from flowfn.options import check_option, refuse_others
 from flowfn.ports import UNFINISHED, Standing
 from flowfn.python.beside import imported_beside, ready
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ENGINE = ("flowfn.invocation.running", "flowfn.hosts.loop", "flowfn.hosts.streams", "flowfn.streams")
+ENGINE = ("flowfn.invocation.streaming", "flowfn.hosts.loop")
 """The modules that the first call of a process loads."""
 
 UNNAMED = (
@@ -332,68 +332,17 @@ class Workflow(Stateful, Generic[P, R]):
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
         """Run beside the caller; the chunks, and when they have ended, in `ending`, what it came to."""
-        from flowfn.hosts.stepping import SteppedStream
-        from flowfn.hosts.streams import ThreadStream
-        from flowfn.invocation.order import Started
-        from flowfn.invocation.places import blocking_hosts, may_go_in_steps
-        from flowfn.invocation.reading import opened
-        from flowfn.invocation.running import prepare
-        from flowfn.python.event_loop import held_up
-        from flowfn.python.traceback import trimmed
-        from flowfn.streams import is_of_call, printer
+        from flowfn.invocation.streaming import chunks
 
-        setup = self._self_setup
-        by_turns = shaper.waits and not printed and may_go_in_steps(setup)
-        watch: SteppedStream | ThreadStream = SteppedStream() if by_turns else ThreadStream()
-        order.started = run = Started(watch, shaper)
-        opened(run)
-        show = printer(printed)
+        return chunks(self._self_setup, order, shaper, printed, ending)
 
-        async def lead() -> None:
-            ending.append(await prepare(setup, order, blocking_hosts()))
-
-        with held_up(), closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
-            try:
-                for event in events:
-                    if not watch.live and is_of_call(event):
-                        watch.live = True
-                    show(event)
-                    yield from shaper.chunks(event)
-            except BaseException as error:
-                raise setup.translated(trimmed(error)) from error.__cause__
-
-    async def _achunks(
+    def _achunks(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> AsyncIterator[Any]:
         """`_chunks` for asyncio."""
-        from flowfn.hosts.streams import LoopStream
-        from flowfn.invocation.order import Started
-        from flowfn.invocation.places import hosts_in_turn
-        from flowfn.invocation.reading import opened
-        from flowfn.invocation.running import prepare
-        from flowfn.python.traceback import trimmed
-        from flowfn.streams import printer
+        from flowfn.invocation.streaming import awaited_chunks
 
-        watch, setup = LoopStream(), self._self_setup
-        order.started = run = Started(watch, shaper)
-        opened(run)
-        show = printer(printed)
-
-        async def lead() -> None:
-            try:
-                ending.append(await prepare(setup, order, await hosts_in_turn(setup)))
-            except Cancelled:
-                if not run.left:
-                    raise
-
-        async with aclosing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
-            try:
-                async for event in events:
-                    show(event)
-                    for chunk in shaper.chunks(event):
-                        yield chunk
-            except BaseException as error:
-                raise setup.translated(trimmed(error)) from error.__cause__
+        return awaited_chunks(self._self_setup, order, shaper, printed, ending)
 
     def batch(
         self,

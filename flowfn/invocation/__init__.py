@@ -6,7 +6,8 @@ wait for it. Front ends get from here what of the engine they hold as well.
 - `setup`: what a workflow is made of. `order`: what is asked in a call, as its arguments say.
 - `places`: where it runs. `asking`: what it asks of its thread. `known_again`: which recorded call it is, where a class
   of its arguments was edited. `running`: that it runs, and `nesting`, that it does as a part of the run that it is made
-  in. `reading`: that it waits for no stream that its own caller reads.
+  in. `streaming`: that it goes on beside a caller who is told what happens; `reading`: that it waits for no stream that
+  its own caller reads.
 """
 
 from flowfn.engine.hosts import Hosts
