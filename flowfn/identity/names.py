@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 import sys
 import typing
-from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
 from flowfn.python.parametrised import full_name, origin_of
 from flowfn.python.published import published
-from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
+from flowfn.python.script import MAIN, learn_from, named_in, namespace_of, script_name
 
 __all__ = ["ALIAS", "has_its_name", "module_name", "name_of_code", "named", "qualified_name"]
 
@@ -65,15 +64,9 @@ def module_name(module: str) -> str:
 
 def named(module: str, qualname: str) -> Any:
     """What a qualified name leads to in a module that is loaded, through classes; None where it leads nowhere."""
-    found = _at(namespace_of(module), qualname)
-    return _at(namespace_of("__main__"), qualname) if found is None and module == script_name() else found
-
-
-def _at(namespace: Mapping[str, Any], qualname: str) -> Any:
-    first, *rest = qualname.split(".")
-    found = namespace.get(first)
-    for name in rest:
-        found = vars(found).get(name) if isinstance(found, type) else None
+    found = named_in(namespace_of(module), qualname)
+    if found is None and module == script_name():
+        return named_in(namespace_of("__main__"), qualname)
     return found
 
 

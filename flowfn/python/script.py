@@ -16,7 +16,7 @@ from typing import Any
 
 from flowfn.python.unicode import escaped
 
-__all__ = ["MAIN", "learn_from", "namespace_of", "script_name"]
+__all__ = ["MAIN", "learn_from", "named_in", "namespace_of", "script_name"]
 
 MAIN = ("__main__", "__mp_main__")
 """What the script's module calls itself; the second in a spawned process, of its parent's."""
@@ -49,6 +49,19 @@ def namespace_of(module: str) -> Mapping[str, Any]:
     if module in MAIN and _beside is not None and _beside[0] is sys.modules.get("__main__"):
         return _beside[1]
     return _held_by(sys.modules.get(module))
+
+
+def named_in(namespace: Mapping[str, Any], qualname: str) -> Any:
+    """What stands in a namespace under a qualified name, through classes as they are: no code of a metaclass runs. None
+    where nothing does."""
+    first, *rest = qualname.split(".")
+    found = namespace.get(first)
+    for name in rest:
+        found = _held_by_class(found).get(name) if isinstance(found, type) else None
+    return found
+
+
+_held_by_class = type.__dict__["__dict__"].__get__
 
 
 def _held_by(module: Any) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from flowfn.python.moved import note_name
 from flowfn.python.parametrised import full_name, is_one_of_several, is_same, origin_of, parametrised
 from flowfn.python.project import is_own_module
 from flowfn.python.published import published
-from flowfn.python.script import MAIN, namespace_of, script_name
+from flowfn.python.script import MAIN, named_in, namespace_of, script_name
 
 _OF_LIBRARIES = {
     "langchain_core.messages.base": "TextAccessor",  # what `message.text` is
@@ -43,8 +43,6 @@ class Receiver(NamedTuple):
 
 receiver: ContextVar[Receiver | None] = ContextVar("flowfn.receiver", default=None)
 """On a worker, the run's: its script's classes came along by value, and are found there, and not here."""
-
-_namespace_of_class = type.__dict__["__dict__"].__get__
 
 
 def reference(cls: type) -> str:
@@ -76,21 +74,12 @@ def _candidates(module: str) -> list[Mapping[str, Any]]:
     return [namespace_of(module)]
 
 
-def _walk(namespace: Mapping[str, Any], qualname: str) -> Any:
-    """What stands there under a dotted name; None if nothing does."""
-    first, *rest = qualname.split(".")
-    found = namespace.get(first)
-    for part in rest:
-        found = _namespace_of_class(found).get(part) if isinstance(found, type) else None
-    return found
-
-
 def lookup(name: str) -> type | None:
     """The class of this name that is already there, or None."""
     module, _, qualname = name.partition(":")
     module, qualname = published(module, qualname)  # one that another Python wrote may not be
     for candidate in _candidates(module):
-        found = _walk(candidate, qualname)
+        found = named_in(candidate, qualname)
         if isinstance(found, type) and _agrees(found, module, qualname):
             return found
     return _annotated(module, qualname) if "[" in qualname else None
