@@ -6,7 +6,7 @@ don't run behind nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -52,36 +52,39 @@ def place(widths: Mapping[str, float], edges: Sequence[tuple[str, str]]) -> Layo
 
 def _depths(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
     """The layer of each node: below all that lead to it, but for the edges that close a loop."""
+    order, forward = _without_loops(names, edges)
+    depth = dict.fromkeys(names, 0)
+    for name in order:
+        for step in forward[name]:
+            depth[step] = max(depth[step], depth[name] + 1)
+    return depth
+
+
+def _without_loops(
+    names: Sequence[str], edges: Sequence[tuple[str, str]]
+) -> tuple[Iterable[str], dict[str, list[str]]]:
+    """The nodes, each after all that lead to it, and where each leads to, by edges that close no loop."""
     after: dict[str, list[str]] = {name: [] for name in names}
     for source, target in edges:
         if source != target:
             after[source].append(target)
-    order: list[str] = []
-    open_: set[str] = set()
-    seen: set[str] = set()
     forward: dict[str, list[str]] = {name: [] for name in names}
+    ended: dict[str, None] = {}
+    under_way: dict[str, Iterator[str]] = {}  # no recursion, which a long chain would be too deep for
     for root in names:
-        stack = [(root, iter(after[root]))] if root not in seen else []
-        seen.add(root)
-        open_.add(root)
-        while stack:
-            name, rest = stack[-1]
-            step = next(rest, None)
+        if root not in ended:
+            under_way[root] = iter(after[root])
+        while under_way:
+            name, steps = next(reversed(under_way.items()))
+            step = next(steps, None)
             if step is None:
-                stack.pop()
-                open_.discard(name)
-                order.append(name)
-            elif step not in open_:
+                del under_way[name]
+                ended[name] = None
+            elif step not in under_way:
                 forward[name].append(step)
-                if step not in seen:
-                    seen.add(step)
-                    open_.add(step)
-                    stack.append((step, iter(after[step])))
-    depth = dict.fromkeys(names, 0)
-    for name in reversed(order):
-        for step in forward[name]:
-            depth[step] = max(depth[step], depth[name] + 1)
-    return depth
+                if step not in ended:
+                    under_way[step] = iter(after[step])
+    return reversed(ended), forward
 
 
 def _chain(

@@ -5,14 +5,14 @@ import itertools
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flowfn import RendererMissing
@@ -181,6 +181,16 @@ def test_nodes_are_placed_apart(edges: list[tuple[str, str]]) -> None:
             assert all(abs(a.y - b.y) == 84 for a, b in itertools.pairwise(points)) or len(points) == 2
             if all(one < other for one, other in edges):
                 assert points[0].y < points[-1].y
+
+
+@given(st.permutations(NAMES), st.lists(st.sampled_from([*itertools.combinations(NAMES, 2)]), max_size=16))
+@example("acbdefgh", [("a", "c"), ("b", "d"), ("d", "c")])
+def test_edges_without_loops_point_down_in_whatever_order_nodes_are_named(
+    names: Sequence[str], edges: list[tuple[str, str]]
+) -> None:
+    """A node that was come upon by an edge is no end of a loop when its own turn comes."""
+    placed = place(dict.fromkeys(names, 40.0), edges).nodes
+    assert all(placed[source].y < placed[target].y for source, target in edges)
 
 
 def test_a_notebook_shows_the_picture() -> None:
