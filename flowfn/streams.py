@@ -125,9 +125,7 @@ class Shaper:
         if event.namespace == self.place:
             return self._keys
         program = _program_of(event)
-        if program is None or program.lone:
-            return None
-        return program.output_channels
+        return None if program is None else program.output
 
     def _framed(self, event: Event, mode: str, payload: Any) -> Any:
         path = _path(event, mode)

@@ -307,8 +307,7 @@ class Workflow(Stateful, Generic[P, R]):
 
     def _output(self, keys: Keys) -> Keys:
         """Which channels the chunks of a call show that isn't a stream: those of the output, as its result does."""
-        program = self._self_setup.program
-        return program.output_channels if keys is None and not program.lone else keys
+        return self._self_setup.program.output if keys is None else keys
 
     def _streamed(self, keys: Keys) -> Keys:
         """Which channels a stream's result shows to whoever watches calls: all that stream."""

@@ -60,6 +60,7 @@ def lowered(
         output_channels=(END,),
         stream_channels=(END,),
         lone=True,
+        lone_output=True,
         opaque=True,
         shares_context=True,
         name=definition.name,

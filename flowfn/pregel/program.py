@@ -129,12 +129,13 @@ class Task:
 class Program:
     """Channels and nodes, and how a caller's input becomes writes and the values a result.
 
-    `lone` says that a result is the value of the only output channel, not a mapping; `opaque` that its only node is
-    the program itself, so that people are shown what that calls and not it, and that what it wrote is recorded as the
-    values that it led to, once; `shares_context` that its code is the caller's own, who sees what it sets in context
-    variables. `passes_on` says that no code of the author's runs in the first superstep, which has one task: so a
-    caller's input may be committed with what it is passed on to, and isn't seen by itself where nobody watches.
-    `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
+    `lone` says that people are shown the value of the only stream channel, not a mapping, and `lone_output` that a
+    result is the value of the only output channel; `opaque` that its only node is the program itself, so that people
+    are shown what that calls and not it, and that what it wrote is recorded as the values that it led to, once;
+    `shares_context` that its code is the caller's own, who sees what it sets in context variables. `passes_on` says
+    that no code of the author's runs in the first superstep, which has one task: so a caller's input may be committed
+    with what it is passed on to, and isn't seen by itself where nobody watches. `sends` names the `Topic` that holds
+    `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
     Raises `ValueError` where a name is reserved or unknown.
     """
 
@@ -146,6 +147,7 @@ class Program:
     output_channels: tuple[str, ...] = ()
     stream_channels: tuple[str, ...] = ()
     lone: bool = False
+    lone_output: bool = False
     opaque: bool = False
     shares_context: bool = False
     passes_on: bool = False
@@ -209,6 +211,11 @@ class Program:
         }
         object.__setattr__(self, "joins", joins)
         object.__setattr__(self, "joint", crc32("\n".join(sorted(joins)).encode()) if joins else None)
+
+    @property
+    def output(self) -> str | tuple[str, ...]:
+        """What a result shows: the channels of a mapping, or the one whose value it is."""
+        return self.output_channels[0] if self.lone_output else self.output_channels
 
     def managed_at(self, steps: Steps) -> dict[str, Any]:
         """Its managed values where a run, or an update, stands."""

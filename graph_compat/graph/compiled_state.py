@@ -63,7 +63,7 @@ class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT]):
     @property
     def output_channels(self) -> Any:
         """The channels that a result shows: a name where it is one value."""
-        return self._program.output_channels[0] if self._program.lone else list(self._program.output_channels)
+        return output if isinstance(output := self._program.output, str) else list(output)
 
     @property
     def stream_channels(self) -> Any:

@@ -65,6 +65,7 @@ def lower(
         output_channels=output_keys,
         stream_channels=keys,
         lone=lone,
+        lone_output=lone,
         passes_on=not builder.branches.get(START),
         sends=SENDS,
         interrupt_before=stops(before),

@@ -84,6 +84,7 @@ def lower(given: Description, name: str) -> Program:
         output_channels=listed(output),
         stream_channels=listed(given.shown),
         lone=isinstance(given.shown, str),
+        lone_output=isinstance(output, str),
         opaque=any(node.is_program for node in given.nodes.values()),
         sends=SENDS,
         interrupt_before=stops(given.interrupt_before),

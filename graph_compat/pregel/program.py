@@ -163,11 +163,11 @@ class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
 
     def get_input_schema(self, config: Any = None) -> Any:
         """A pydantic model of its input."""
-        return self._model(self.input_channels, "UpdateType", "input")
+        return self._model(self.input_channels, "UpdateType", "Input")
 
     def get_output_schema(self, config: Any = None) -> Any:
         """A pydantic model of its result."""
-        return self._model(self.output_channels, "ValueType", "output")
+        return self._model(self.output_channels, "ValueType", "Output")
 
     def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
         """The JSON schema of its input."""
@@ -184,9 +184,8 @@ class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
         return context_schema(self.context_schema)
 
     def _model(self, names: Names, which: str, role: str) -> Any:
-        title = self.get_name(role.capitalize()) if isinstance(names, str) else f"{self.name}_{role}"
         types = {name: getattr(channel, which) for name, channel in self.channels.items()}
-        return model_of_channels(names, types, title)
+        return model_of_channels(names, types, self.get_name(role))
 
     def _type_of(self, names: Names, which: str) -> Any:
         return getattr(self.channels[names], which) if isinstance(names, str) else None

@@ -424,3 +424,38 @@ async def attributes(t):
     t.note("channels", {name: type(channel).__name__ for name, channel in app.channels.items()})
     t.note("stream channels", (app.stream_channels_list, app.stream_channels_asis))
     t.note("types", (app.InputType, app.OutputType))
+
+
+async def json_schemas(t):
+    """A program's input and result are described by its channels' types, under its name."""
+    node = NodeBuilder().subscribe_only("a").do(double).write_to("b")
+    for name in ("LangGraph", "doubles it"):
+        for given, shown in (("a", "b"), (["a", "c"], ["b", "c"])):
+            app = Pregel(
+                nodes={"node": node},
+                channels={"a": LastValue(int), "b": LastValue(int), "c": LastValue(str)},
+                input_channels=given,
+                output_channels=shown,
+                name=name,
+            )
+            t.note("input", app.get_input_jsonschema())
+            t.note("result", app.get_output_jsonschema())
+
+
+async def what_is_shown_of_the_output(t):
+    """Chunks of a call, and of a nested program, show the output: a value where it is one channel, whatever streams."""
+    for output in ("b", ["b"], ["b", "c"]):
+        for streamed in (None, "c", ["c"]):
+            node = NodeBuilder().subscribe_only("a").do(t.node(double)).write_to("b", "c")
+            channels = {"a": LastValue(str), "b": LastValue(str), "c": LastValue(str)}
+            inner = Pregel(
+                nodes={"node": node},
+                channels=channels,
+                input_channels="a",
+                output_channels=output,
+                stream_channels=streamed,
+            )
+            t.note("output", (inner.output_channels, inner.stream_channels))
+            await t.invoke(inner, "x", stream_mode=["values", "updates"])
+            outer = one(NodeBuilder().subscribe_only("a").do(inner).write_to("b"), object)
+            await t.stream(outer, "x", stream_mode=["values", "updates", "tasks"], subgraphs=True)
