@@ -1,7 +1,8 @@
 """Which parameters of a tool the graph fills, and with what: its state, its store, its runtime, the call's id.
 
 Rule: looked at once, when a ToolNode is made. What a model says in place of such a parameter doesn't count, nor in
-place of one that is marked as not the model's, which keeps its default.
+place of one that is marked as not the model's, which keeps its default. LangGraph's own marks count as the same ones
+here: a program whose imports were changed may have them from LangChain, which hands them on.
 """
 
 from __future__ import annotations
@@ -11,21 +12,28 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, get_args, get_origin
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from flowfn.values import MISSING
 
 WITHHELD = "withheld"
 """A parameter that nobody fills: LangChain's `InjectedToolArg` says no more than that a model mustn't."""
 
+_LANGGRAPHS: Final = {"InjectedState": "state", "InjectedStore": "store", "ToolRuntime": "runtime"}
+"""What a parameter is given by a mark of LangGraph's own, `langchain.tools.InjectedState` for one."""
+
 
 class Injection(NamedTuple):
-    """What a parameter is given: "state" (or its `key`), "store", "runtime" or "tool_call_id"; or `WITHHELD`."""
+    """What a parameter is given: "state" (or its `key`), "store", "runtime" or "tool_call_id"; or `WITHHELD`.
+
+    `made` is the class of runtime that the parameter's annotation has; None for that of graph_compat.
+    """
 
     kind: str
     key: str | None = None
     default: Any = MISSING
+    made: type | None = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +80,12 @@ def injections_of_schema(schema: Any) -> dict[str, Injection]:
 
 def _injection(name: str, hint: Any, default: Any) -> Injection | None:
     if name == "runtime":
-        return Injection("runtime")
+        return Injection("runtime", made=next(filter(_is_langgraphs_runtime, _marks(hint)), None))
     for mark in _marks(hint):
-        kind = getattr(mark, "injects", None)
+        kind = getattr(mark, "injects", None) or _langgraphs(mark)
         if kind is not None:
-            return Injection(kind, getattr(mark, "field", None) if kind == "state" else None, default)
+            key = getattr(mark, "field", None) if kind == "state" else None
+            return Injection(kind, key, default, mark if _is_langgraphs_runtime(mark) else None)
         if (kind := _langchains(mark)) is not None:
             return Injection(kind)
     return None
@@ -94,6 +103,16 @@ def _marks(hint: Any) -> Iterator[Any]:
             yield from _marks(part)
     else:
         yield origin or hint
+
+
+def _langgraphs(mark: Any) -> str | None:
+    """What a parameter is given by a mark of LangGraph's own, if it is one."""
+    kind = mark if isinstance(mark, type) else type(mark)
+    return _LANGGRAPHS.get(kind.__name__) if kind.__module__ == "langgraph.prebuilt.tool_node" else None
+
+
+def _is_langgraphs_runtime(mark: Any) -> bool:
+    return _langgraphs(mark) == "runtime"
 
 
 def _langchains(mark: Any) -> str | None:
@@ -129,7 +148,17 @@ def _value(tool: str, injection: Injection, source: Source) -> Any:
                 " store."
             )
         return source.store
-    return source.runtime() if injection.kind == "runtime" else source.tool_call_id
+    if injection.kind == "tool_call_id":
+        return source.tool_call_id
+    runtime = source.runtime()
+    return runtime if injection.made is None else _as_theirs(runtime, injection.made)
+
+
+def _as_theirs(runtime: Any, made: Any) -> Any:
+    """A runtime as LangGraph's class, of which a tool's schema asks for an instance."""
+    return made(
+        **{each.name: getattr(runtime, each.name) for each in fields(made) if hasattr(runtime, each.name)}
+    )
 
 
 def _state(tool: str, injection: Injection, source: Source) -> Any:

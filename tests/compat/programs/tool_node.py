@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from unittest import mock
 
+from langchain import tools as handed_on
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
@@ -492,6 +493,39 @@ async def runtimes_are_injected(t):
     t.note("chunks", chunks)
     t.note("messages", [m.content for m in agent.get_state(ONE).values["messages"]])
     for each in (named, typed):
+        t.note("shown", each.tool_call_schema.model_json_schema())
+
+
+async def marks_that_langchain_hands_on(t):
+    """A parameter is given the same, whoever its mark was imported from: LangChain has LangGraph's."""
+
+    @tool
+    def marked(
+        state: Annotated[dict, handed_on.InjectedState],
+        user: Annotated[str, handed_on.InjectedState("user")],
+        store: Annotated[Any, handed_on.InjectedStore()],
+    ) -> str:
+        """Marked."""
+        return f"{sorted(state)} {user} {type(store).__name__}"
+
+    @tool
+    def named(x: int, runtime: handed_on.ToolRuntime) -> str:
+        """Named."""
+        runtime.stream_writer({"x": x})
+        names = [each.name for each in runtime.tools]
+        return f"{runtime.state['user']} {runtime.tool_call_id} {names} {type(runtime).__name__}"
+
+    @tool
+    def typed(anything: handed_on.ToolRuntime[dict, State]) -> Command:
+        """Typed."""
+        said = ToolMessage("told", tool_call_id=anything.tool_call_id)
+        return Command(update={"seen": [anything.context], "messages": [said]})
+
+    agent = graph(ToolNode([marked, named, typed]), checkpointer=InMemorySaver(), store=InMemoryStore())
+    given = {"messages": [asks(("marked", {}), ("named", {"x": 3}), ("typed", {}))], "user": "ada"}
+    await t.stream(agent, given, ONE, stream_mode="custom")
+    _note(t, agent.get_state(ONE).values)
+    for each in (marked, named, typed):
         t.note("shown", each.tool_call_schema.model_json_schema())
 
 
