@@ -17,6 +17,7 @@ from flowfn.errors import UnknownCheckpoint, UnknownPart, UnknownThread
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
+from graph_compat.constants import CONFIG_KEY_CHECKPOINTER
 from graph_compat.errors import InvalidUpdateError, no_input, timed_out, translated
 from graph_compat.graph.configs import (
     DEFAULT_RECURSION_LIMIT,
@@ -362,7 +363,14 @@ class CompiledGraph(Nested):
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
         read = read_config(merged, thread_id)
-        given = (merged.get("configurable") or {}).get("thread_id")
+        configurable = merged.get("configurable") or {}
+        saver, given = configurable.get(CONFIG_KEY_CHECKPOINTER), configurable.get("thread_id")
+        # Inside of a run it may be that of the graph around, which keeps what this one keeps.
+        if saver is not None and saver is not self.checkpointer and current_frame.get() is None:
+            raise ValueError(
+                f"A configuration names no saver, and {CONFIG_KEY_CHECKPOINTER!r} of this one is {saver!r}: nothing of"
+                " the call would be kept there. Use graph.copy({'checkpointer': saver}), or compile(checkpointer=…)"
+            )
         if given is not None and not isinstance(given, str):
             read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
         return read

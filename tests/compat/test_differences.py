@@ -14,6 +14,7 @@ INSTEAD = {
     Name(
         "streaming", "version_2_leaves_the_value_of_a_key"
     ): "GraphOutput(value={'count': 1}, interrupts=())",
+    Name("configurations", "a_saver_in_a_configuration"): "A configuration names no saver",
     Name("policies", "a_handler_beside_a_question_that_is_answered"): "times: 1",
     Name("policies", "a_handler_of_an_abandoned_superstep"): "values={'x': ['i', 'update', 'handled']}",
     Name("functional", "a_caught_failure_before_a_question"): "invoke: ['caught', '!']",

@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.func import task
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
@@ -18,6 +19,7 @@ from langgraph.utils.config import patch_configurable
 from typing_extensions import TypedDict
 
 from ..parts import ONE, edges
+from ..trace import differs
 
 
 class S(TypedDict):
@@ -41,6 +43,25 @@ def telling(t, seen, **options):
         return {"x": ["i"]}
 
     return one(t, node, **options)
+
+
+@differs("a saver is the graph's")
+async def a_saver_in_a_configuration(t):
+    """Another saver than the graph's own is used, or refused; its own may be named."""
+    own, other = InMemorySaver(), InMemorySaver()
+    inner = one(t, lambda state: {"x": ["a"]}).compile()
+    graph = one(t, inner).compile(checkpointer=own)
+    for saver in (own, other):
+        config = {"configurable": {"thread_id": "1", CONFIG_KEY_CHECKPOINTER: saver}}
+        await t.invoke(graph, {"x": ["i"]}, config)
+        await t.state(graph, config)
+        await t.update(graph, config, {"x": ["u"]})
+    copy = graph.copy({"checkpointer": other})
+    await t.invoke(copy, {"x": ["i"]}, {"configurable": {"thread_id": "2"}})
+    t.note(
+        "kept by",
+        [saver.get_tuple({"configurable": {"thread_id": "2"}}) is not None for saver in (own, other)],
+    )
 
 
 async def limits_of_bound_graphs(t):
