@@ -37,9 +37,10 @@ class NodeRun:
 
     def __init__(self, frame: Frame, given: Any) -> None:
         self._frame = frame
-        self._given = given
         self.value: Any = None
         self.signal: BaseException | None = None
+        if (shown := shown_by(frame)) is not None:
+            shown.know_given(frame, given)
 
     async def __aenter__(self) -> NodeRun:
         return self
@@ -52,7 +53,7 @@ class NodeRun:
         """Show the messages that the node returned to a `messages` stream."""
         shown = shown_by(self._frame)
         if shown is not None:
-            shown.show_new(self._frame, self._given, self.value, self._metadata())
+            shown.show_new(self._frame, self.value, self._metadata())
 
     def _metadata(self) -> Any:
         return config_of(self._frame)["metadata"]

@@ -1,7 +1,8 @@
 """`messages` streams: what a run has shown to one, so that each message is shown once.
 
 A message is shown token by token where its model streams, as it is pushed, or when the node ends that
-returns it. One that came in with a node's input isn't shown again when the node returns it.
+returns it. One that came in with a node's input isn't shown again when a model repeats it, or the node returns it:
+what a node was given is looked at before its code runs, which may add to the very list.
 """
 
 from __future__ import annotations
@@ -88,14 +89,20 @@ class Shown:
         if hearing and message.id not in hearing[0].ids:
             self.show(frame, message, metadata, form)
 
-    def show_new(self, frame: Frame, given: Any, returned: Any, metadata: Mapping[str, Any]) -> None:
-        """Show the messages that a node returns and was not given."""
+    def know_given(self, frame: Frame, given: Any) -> None:
+        """Not show the messages that a node is given."""
         hearing = self._hearing(frame)
         if not hearing:
             return
         known = {name for message in messages_in(given) if (name := id_of(message)) is not None}
         for each in hearing:
             each.ids |= known
+
+    def show_new(self, frame: Frame, returned: Any, metadata: Mapping[str, Any]) -> None:
+        """Show the messages that a node returns and that aren't known."""
+        hearing = self._hearing(frame)
+        if not hearing:
+            return
         place = frame.run.task_id(frame.scope)
         for first in {each.form: each for each in reversed(hearing)}.values():
             for message in messages_in(returned):

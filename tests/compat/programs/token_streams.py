@@ -1,6 +1,10 @@
 """Streams of messages: tokens of chat models and messages that nodes return (behaviour of section 4.1)."""
 
-from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.language_models.fake_chat_models import (
+    FakeListChatModel,
+    FakeMessagesListChatModel,
+    GenericFakeChatModel,
+)
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langgraph.constants import TAG_NOSTREAM
@@ -70,6 +74,30 @@ async def messages_that_nodes_return(t):
         t, answer=t.node(answer), again=t.node(lambda state: {"messages": state["messages"]})
     ).compile()
     await t.stream(graph, ASK, stream_mode="messages")
+
+
+async def messages_added_to_the_list_of_a_state(t):
+    """A message that a node adds to the very list that it was given is streamed, as any other that it returns."""
+
+    def answer(state):
+        state["messages"].append(AIMessage("made up", id="m"))
+        return {"messages": state["messages"]}
+
+    def again(state):
+        state["messages"].append(AIMessage("once more", id="o"))
+        return state
+
+    graph = chain(t, answer=t.node(answer), again=t.node(again)).compile()
+    await t.stream(graph, ASK, stream_mode=["messages", "values"])
+
+
+async def a_message_that_a_model_repeats(t):
+    """One of an id that came in with the state isn't streamed; it takes that one's place."""
+    model = FakeMessagesListChatModel(responses=[AIMessage("the same", id="m")])
+    graph = chain(t, call=calling(t, model)).compile()
+    given = {"messages": [*ASK["messages"], AIMessage("the first", id="m"), HumanMessage("again", id="a")]}
+    for mode in ("messages", "values"):
+        await t.stream(graph, given, stream_mode=mode)
 
 
 async def messages_of_a_command(t):
