@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.python.lazy import lazily
@@ -11,6 +11,9 @@ from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import runtime_here
 from graph_compat.langchain import config_around
 from graph_compat.langchain.invoking import config_here
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
 
 __all__ = ["get_config", "get_store", "get_stream_writer"]
 
@@ -26,14 +29,15 @@ __getattr__, __dir__ = lazily(
 )
 
 
-def get_config() -> dict[str, Any]:
+def get_config() -> RunnableConfig:
     """That of the runnable or tool around, if the running code is in one; else that of its node or task.
 
     Raises:
         RuntimeError: nothing runs here.
     """
     here = config_here()
-    return dict(runtime_here().config) if here is None else here
+    found: Any = dict(runtime_here().config) if here is None else here
+    return found  # type: ignore[no-any-return]
 
 
 def get_store() -> Any:

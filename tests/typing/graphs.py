@@ -4,13 +4,22 @@ Checked as `api.py` is.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict, assert_type
 
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+
 from flowfn import Future
+from graph_compat.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from graph_compat.checkpoint.memory import InMemorySaver
-from graph_compat.config import get_stream_writer
+from graph_compat.config import get_config, get_stream_writer
 from graph_compat.func import entrypoint, task
 from graph_compat.graph import END, START, StateGraph
 from graph_compat.graph.state import CompiledStateGraph
@@ -96,6 +105,53 @@ assert_type(snapshot.tasks[0].interrupts, tuple[Interrupt[Any], ...])
 graph.update_state(snapshot.config, {"count": 1}, as_node="decide")
 asked: list[Interrupt[str]] = []
 keyed: CachePolicy[Any] = CachePolicy(key_func=str)
+
+
+class Keeping(BaseCheckpointSaver[str]):
+    """A saver of one's own, annotated as LangGraph's documents do it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, CheckpointTuple] = {}
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self.kept.get(config.get("configurable", {})["thread_id"])
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        for kept in self.kept.values():
+            around = None if kept.parent_config is None else self.get_tuple(kept.parent_config)
+            yield kept if around is None else around
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        thread = config.get("configurable", {})["thread_id"]
+        self.kept[thread] = CheckpointTuple(config, checkpoint, metadata)
+        return {"configurable": {"thread_id": thread, "checkpoint_id": checkpoint["id"]}}
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        print(config, writes)
+
+
+builder.compile(checkpointer=Keeping())
+
+
+def hands_on(state: State) -> dict[str, Any]:
+    config: RunnableConfig = get_config()
+    return {"count": RunnableLambda(len).invoke(state["words"], config)}
 
 
 @task

@@ -6,7 +6,7 @@ import copy
 import random
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graph_compat.checkpoint.base.values import (
     ChannelVersions,
@@ -18,8 +18,10 @@ from graph_compat.checkpoint.base.values import (
 from graph_compat.checkpoint.serde.base import as_serializer, maybe_add_typed_methods
 from graph_compat.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig as Config
+
 V = TypeVar("V", int, float, str)
-Config = Mapping[str, Any]
 
 
 class BaseCheckpointSaver(Generic[V]):
@@ -41,7 +43,7 @@ class BaseCheckpointSaver(Generic[V]):
     def get(self, config: Config) -> Checkpoint | None:
         """The checkpoint that a config points at: of its `checkpoint_id`, or the thread's last."""
         found = self.get_tuple(config)
-        return found.checkpoint if found is not None else None  # type: ignore[return-value]
+        return found.checkpoint if found is not None else None
 
     def get_tuple(self, config: Config) -> CheckpointTuple | None:
         """As `get`, with config, metadata, parent and pending writes."""
@@ -64,7 +66,7 @@ class BaseCheckpointSaver(Generic[V]):
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-    ) -> dict[str, Any]:
+    ) -> Config:
         """Store a checkpoint under the one that the config points at; the config of the new one."""
         raise NotImplementedError
 
@@ -104,7 +106,7 @@ class BaseCheckpointSaver(Generic[V]):
     async def aget(self, config: Config) -> Checkpoint | None:
         """`get` for asyncio."""
         found = await self.aget_tuple(config)
-        return found.checkpoint if found is not None else None  # type: ignore[return-value]
+        return found.checkpoint if found is not None else None
 
     async def aget_tuple(self, config: Config) -> CheckpointTuple | None:
         """`get_tuple` for asyncio."""
@@ -128,7 +130,7 @@ class BaseCheckpointSaver(Generic[V]):
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-    ) -> dict[str, Any]:
+    ) -> Config:
         """`put` for asyncio."""
         raise NotImplementedError
 

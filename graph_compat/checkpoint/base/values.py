@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
-from checkpointers.tuples import SPECIAL, CheckpointTuple, described
+from checkpointers.tuples import SPECIAL, described
 from flowfn.config import PLACES
 from flowfn.values import MISSING
 from graph_compat.checkpoint.base.id import uuid6
@@ -43,6 +43,22 @@ class Checkpoint(TypedDict):
     channel_versions: ChannelVersions
     versions_seen: dict[str, ChannelVersions]
     updated_channels: list[str] | None
+
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+    class CheckpointTuple(NamedTuple):
+        """A checkpoint and what belongs to it, as savers of one's own are annotated."""
+
+        config: RunnableConfig
+        checkpoint: Checkpoint
+        metadata: CheckpointMetadata
+        parent_config: RunnableConfig | None = None
+        pending_writes: list[PendingWrite] | None = None
+
+else:
+    from checkpointers.tuples import CheckpointTuple
 
 
 class DeltaChannelHistory(TypedDict):
