@@ -7,7 +7,7 @@ belong to others (callbacks, run_name) and are handed on untouched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -183,7 +183,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
         configurable.get("checkpoint_ns") or "",
         RECURSION_LIMIT if limit is None else _at_least_one(limit, "recursion_limit"),
         _max_concurrency(given.pop("max_concurrency", None)),
-        tuple(given.pop("tags", None) or ()),
+        _tags(given.pop("tags", None)),
         _mapping(given, "metadata"),
         given.pop("run_id", None),
         configurable.get("checkpoint_map") or {},
@@ -241,6 +241,12 @@ def _mapping(given: dict[str, Any], key: str) -> Mapping[str, Any]:
             f"config[{key!r}] is {value!r}, which is no mapping: pass {{{key!r}: {{'name': value, …}}}}"
         )
     return value
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, Iterable | None):
+        raise InvalidInput(f"config['tags'] is {value!r}, which is no list: pass {{'tags': ['{value}']}}")
+    return tuple(value or ())
 
 
 def _max_concurrency(value: Any) -> int | None:

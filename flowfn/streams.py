@@ -17,7 +17,7 @@ With `version="v2"` each chunk is a dict of `type` (the mode), `ns` and `data`; 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -72,7 +72,8 @@ class Shaper:
         check_option("version", version, Version)
         self.labelled = not isinstance(mode, str)
         """Whether each chunk says of which mode it is."""
-        modes = (mode,) if isinstance(mode, str) else tuple(mode)
+        modes: tuple[Any, ...]
+        modes = tuple(mode) if self.labelled and isinstance(mode, Iterable) else (mode,)
         for name in modes:
             if name not in MODES:
                 raise InvalidInput(

@@ -71,7 +71,7 @@ class Workflow(Stateful, Generic[P, R]):
         *,
         thread_id: str | None = None,
         context: Any = None,
-        stream_mode: str | Sequence[str] = "values",
+        stream_mode: str | Sequence[str] | None = "values",
         print_mode: str | Sequence[str] = (),
         output_keys: str | Sequence[str] | None = None,
         interrupt_before: Names = None,
@@ -131,7 +131,7 @@ class Workflow(Stateful, Generic[P, R]):
         if stream_mode == "values" and not print_mode:
             return self._returned(run_blocking(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
-        shaper = self._shaper(stream_mode, subgraphs, self._output(output_keys), version)
+        shaper = self._shaper(self._mode(stream_mode, config), subgraphs, self._output(output_keys), version)
         chunks = list(self._chunks(order, shaper, print_mode, ending))
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
@@ -142,7 +142,7 @@ class Workflow(Stateful, Generic[P, R]):
         *,
         thread_id: str | None = None,
         context: Any = None,
-        stream_mode: str | Sequence[str] = "values",
+        stream_mode: str | Sequence[str] | None = "values",
         print_mode: str | Sequence[str] = (),
         output_keys: str | Sequence[str] | None = None,
         interrupt_before: Names = None,
@@ -177,7 +177,7 @@ class Workflow(Stateful, Generic[P, R]):
         if stream_mode == "values" and not print_mode:
             return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
-        shaper = self._shaper(stream_mode, subgraphs, self._output(output_keys), version)
+        shaper = self._shaper(self._mode(stream_mode, config), subgraphs, self._output(output_keys), version)
         chunks = [chunk async for chunk in self._achunks(order, shaper, print_mode, ending)]
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 

@@ -210,7 +210,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {"flowfn.drawing", "flowfn.python", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
+    | {
+        "flowfn.drawing",
+        "flowfn.python",
+        "flowfn.executors.opening",
+        "flowfn.stores.opening",
+        "flowfn.logs",
+        "flowfn.ports",
+    }
     | {"flowfn.postgres.transacting", "flowfn.rendering", "flowfn.thread"}
     | {"flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
     "flowfn.doctor": NOUNS

@@ -24,11 +24,12 @@ from checkpointers.sqlite import threads as sqlite_threads
 from checkpointers.sqlite.heads import Heads
 from checkpointers.sqlite.schema import IS_UNFINISHED, SCHEMA
 from checkpointers.sqlite.values import Values
-from flowfn.errors import InvalidInput, SaverError
+from flowfn.errors import SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.python.sifting import sifted
 from flowfn.sqlite.database import Database, Fsync
 from flowfn.sqlite.errors import REFUSED, Damaged, damaged, typed
+from flowfn.sqlite.file import named
 
 
 class SqliteSaver(CheckpointSaver):
@@ -51,12 +52,10 @@ class SqliteSaver(CheckpointSaver):
     ) -> None:
         super().__init__(serde=serde)
         self.retention = check_retention(retention)
-        if not os.fspath(path):
-            raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
         self._inline = fsync == "process"
         self._heads = Heads()
         self._values = Values()
-        self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteSaver")
+        self._database = Database(named(path, "runs.db"), fsync, timeout, schema=SCHEMA, owner="SqliteSaver")
         self._group = GroupCommit()
         self._holder = Holder(self._renew)
 

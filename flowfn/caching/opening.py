@@ -18,6 +18,11 @@ VARIABLE = "FLOWFN_CACHE"
 
 _opened: Opened[Any] = Opened({})
 
+_METHODS = ("get", "set", "clear")
+
+_SCHEMES = ("memory", "disk", "redis", "rediss", "unix")
+"""Of URLs. Without `://` one is a slip, and no folder of that name."""
+
 _EXPECTED = (
     'Pass a cache of flowfn.caching, the path of a folder such as ".cache", or a URL such as '
     '"redis://localhost:6379/0" or "memory://".'
@@ -34,19 +39,14 @@ def open_cache(target: Any) -> Any:
     Raises:
         InvalidInput: it is no cache, or a URL that names none.
     """
-    if not is_place(target):
-        return checked(target)
-    text = os.fspath(target)
-    scheme, separator, rest = text.partition("://")
-    if not separator:
-        return _opened.get(os.path.realpath(from_here(text)), _disk)
-    if scheme == "memory" and not rest:
+    if not is_place(checked(target)):
+        return target
+    scheme, name = _named_by(target)
+    if scheme == "memory":
         return MemoryCache()
-    if scheme == "disk" and rest.startswith("/") and len(rest) > 1:
-        return _opened.get(os.path.realpath(from_here(rest)), _disk)
-    if scheme in ("redis", "rediss", "unix"):
-        return _opened.get(text, _redis)
-    raise InvalidInput(f"{target!r} is not a cache. {_EXPECTED}")
+    if scheme == "disk":
+        return _opened.get(os.path.realpath(from_here(name)), _disk)
+    return _opened.get(name, _redis)
 
 
 def checked(cache: Any) -> Any:
@@ -55,11 +55,26 @@ def checked(cache: Any) -> Any:
     Raises:
         InvalidInput: it is neither.
     """
-    named = is_place(cache)
-    if named or all(callable(getattr(cache, name, None)) for name in ("get", "set", "clear")):
-        return cache
-    expected = "Write cache_policy= for it." if isinstance(cache, CachePolicy) else _EXPECTED
-    raise InvalidInput(f"cache={cache!r} is not a cache. {expected}")
+    if is_place(cache):
+        known = _named_by(cache)[0] in _SCHEMES
+    else:
+        known = not isinstance(cache, type) and all(callable(getattr(cache, name, None)) for name in _METHODS)
+    if not known:
+        expected = "Write cache_policy= for it." if isinstance(cache, CachePolicy) else _EXPECTED
+        raise InvalidInput(f"cache={cache!r} is not a cache. {expected}")
+    return cache
+
+
+def _named_by(target: str | os.PathLike[str]) -> tuple[str, str]:
+    """What a path or a URL names: the scheme, and the folder or server; no scheme, where it is a slip."""
+    text = os.fspath(target)
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        slip = isinstance(target, str) and text.partition(":")[0] in ("", *_SCHEMES)
+        return "" if slip else "disk", text
+    if scheme == "disk":
+        return scheme if len(rest) > 1 and rest.startswith("/") else "", rest
+    return "" if scheme == "memory" and rest else scheme, text
 
 
 def default_cache() -> Any:

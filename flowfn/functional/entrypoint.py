@@ -180,6 +180,19 @@ def check_checkpointer(checkpointer: Any) -> None:
     )
 
 
+def check_store(store: Any) -> Any:
+    """What can be a store; a path or a URL is opened at the first call.
+
+    Raises:
+        InvalidInput: it can't.
+    """
+    if store is None:
+        return None
+    from flowfn.stores.opening import checked_store
+
+    return checked_store(store)
+
+
 def _is_of_langgraph(saver: Any) -> bool:
     """Whether it has the methods of LangGraph's savers, blocking ones or asyncio's."""
     named = any(hasattr(saver, name) for name in ("get_tuple", "aget_tuple"))
@@ -223,7 +236,7 @@ class entrypoint:
 
     Raises:
         TypeError: what is decorated is no function, `checkpointer=` can't be one, or there is no such option.
-        InvalidInput: `cache=` is no cache, or `executor=` no executor.
+        InvalidInput: `cache=` is no cache, `store=` no store, or `executor=` no executor.
     """
 
     # Imported here, and under its own name: only so do mypy and pyright both take `entrypoint.final[V, S]` for a type.
@@ -280,7 +293,7 @@ class entrypoint:
         refuse_others("entrypoint()", others)
         options = {
             "checkpointer": checkpointer,
-            "store": store,
+            "store": check_store(store),
             "cache": check_cache(cache),
             "executor": check_executor(executor),
             "durability": durability,

@@ -216,6 +216,14 @@ def policies_of(policy: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[Ret
     return found
 
 
+def _names_of(ignore: Any) -> tuple[str, ...]:
+    if isinstance(ignore, str):
+        return (ignore,)
+    if not isinstance(ignore, Iterable):
+        raise TypeError(f"ignore={ignore!r}: name a parameter, or list several")
+    return tuple(ignore)
+
+
 @overload
 def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
 @overload
@@ -310,7 +318,7 @@ def task(
         "timeout": attempt_limit(timeout),
         "executor": check_executor(executor),
         "key": key,
-        "ignore": (ignore,) if isinstance(ignore, str) else tuple(ignore),
+        "ignore": _names_of(ignore),
         "version": version,
         "on_code_change": on_code_change,
         "on_divergence": on_divergence,

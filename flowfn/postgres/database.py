@@ -63,6 +63,8 @@ class Database:
     def __init__(self, url: str, timeout: float, pool_size: int, *, schema: Schema, owner: str) -> None:
         if not (isinstance(timeout, int | float) and 0 <= timeout < math.inf):
             raise InvalidInput(f"timeout={timeout!r} is no number of seconds. Pass one such as timeout=5.0.")
+        if not isinstance(url, str):
+            raise InvalidInput(f"url={url!r} is no text. {_EXPECTED}")
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error as error:

@@ -20,6 +20,18 @@ Identity = tuple[int, int]
 """A file, by whatever name: its device and its number there."""
 
 
+def named(path: str | os.PathLike[str], example: str) -> str:
+    """The path of a database, as text.
+
+    Raises:
+        InvalidInput: it is none; says to pass such as `example`.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    if not text:
+        raise InvalidInput(f'path={path!r} names no file. Pass one, such as "{example}", or ":memory:".')
+    return text
+
+
 def absolute(path: str) -> tuple[str, str]:
     """The file that a path or an SQLite URI names, "" if it is in memory; and what SQLite is to open.
 

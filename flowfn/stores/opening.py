@@ -19,9 +19,21 @@ def open_store(target: Any) -> Any:
     returned as it is.
 
     Raises:
-        InvalidInput: a URL that names no store.
+        InvalidInput: a URL that names no store, or what can't be one.
     """
-    return _databases.open(target) if is_place(target) else target
+    return _databases.open(target) if is_place(checked_store(target)) else target
+
+
+def checked_store(target: Any) -> Any:
+    """A store, what can be opened as one, or a user's own object: anything but a number, bytes, a class or an empty
+    name, which are slips.
+
+    Raises:
+        InvalidInput: it is one of these.
+    """
+    if target == "" if isinstance(target, str) else isinstance(target, int | float | bytes | type):
+        raise _databases.refusal(target)
+    return target
 
 
 def _sqlite(path: str) -> Store:

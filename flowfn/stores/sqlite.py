@@ -11,9 +11,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from flowfn.errors import InvalidInput
 from flowfn.ports import Serializer
 from flowfn.sqlite.database import Database, Fsync
+from flowfn.sqlite.file import named
 from flowfn.sqlite.schema import Schema
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
 from flowfn.stores.namespaces import read, written
@@ -77,9 +77,9 @@ class SqliteStore(Store):
         timeout: float = 5.0,
     ) -> None:
         super().__init__(index=index, ttl=ttl, serde=serde, clock=clock)
-        if not os.fspath(path):
-            raise InvalidInput(f'path={path!r} names no file. Pass one, such as "memory.db", or ":memory:".')
-        self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteStore")
+        self._database = Database(
+            named(path, "memory.db"), fsync, timeout, schema=SCHEMA, owner="SqliteStore"
+        )
 
     @property
     def path(self) -> str:

@@ -790,6 +790,13 @@ def test_what_is_no_url_is_refused(url: str) -> None:
     assert repr(url) in str(caught.value)
 
 
+@pytest.mark.parametrize("url", [5, None])
+def test_a_url_is_text(url: Any) -> None:
+    """`InvalidInput` that shows the value, and not the driver's error."""
+    with pytest.raises(InvalidInput, match=f"url={url} is no text. Pass one such as"):
+        PostgresSaver(url)
+
+
 def test_a_closed_saver_says_so(postgres_url: str) -> None:
     """`SaverError`, not a crash of the driver."""
     saver = open_saver(postgres_url)

@@ -351,6 +351,8 @@ def test_strange_arguments_are_refused() -> None:
         open_saver(":memory:", fsync="disk")
     with pytest.raises(InvalidInput, match="names no file"):
         open_saver("")
+    with pytest.raises(InvalidInput, match="path=5 names no file"):
+        open_saver(5)  # type: ignore[arg-type]
 
 
 def test_a_closed_saver_says_so(path: Path) -> None:

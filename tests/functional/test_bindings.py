@@ -426,6 +426,8 @@ def test_options_that_fit_nothing_are_refused() -> None:
         task(key=["x", "z"])(add)
     with pytest.raises(TypeError, match="key=5: name a parameter"):
         task(key=5)(add)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="ignore=5: name a parameter"):
+        task(ignore=5)(add)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="checkpointer='' is not a checkpointer"):
         entrypoint(checkpointer="")
     with pytest.raises(TypeError, match="name=3 is no text: write name='3'"):

@@ -1,5 +1,6 @@
 """Cached task results are reused across runs, threads and workflows (section 3)."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -281,11 +282,12 @@ def test_a_cached_workflow(world: World) -> None:
 
 
 def test_a_cache_that_is_none() -> None:
-    """What can't be a cache is refused where it is written."""
-    with pytest.raises(InvalidInput, match="cache=3 is not a cache"):
-        task(cache=3)
-    with pytest.raises(InvalidInput, match="cache=3 is not a cache"):
-        entrypoint(cache=3)
+    """What can't be a cache is refused where it is written; so is a class of them, and a URL without its slashes."""
+    for wrong in (3, "", "redis:localhost", "memory", "s3://bucket", MemoryCache):
+        with pytest.raises(InvalidInput, match=f"cache={re.escape(repr(wrong))} is not a cache"):
+            task(cache=wrong)
+        with pytest.raises(InvalidInput, match=f"cache={re.escape(repr(wrong))} is not a cache"):
+            entrypoint(cache=wrong)
     with pytest.raises(InvalidInput, match=r"is not a cache\. Write cache_policy="):
         task(cache=CachePolicy())
 

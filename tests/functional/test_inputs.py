@@ -507,4 +507,6 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         world.invoke(wf, 1, {"max_concurrency": 0})
     with pytest.raises(InvalidInput, match="stream_mode='everything' is unknown: use values, updates"):
         world.stream(wf, 1, stream_mode="everything")
+    with pytest.raises(InvalidInput, match="stream_mode=5 is unknown: use values, updates"):
+        world.invoke(wf, 1, stream_mode=5)
     assert list(world.saver.threads()) == []

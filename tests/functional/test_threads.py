@@ -675,3 +675,9 @@ def test_a_part_of_a_config_that_is_no_mapping_is_refused(world: World, key: str
         InvalidInput, match=rf"config\['{key}'\] is 't', which is no mapping: pass {{'{key}': {{"
     ):
         world.do(adding(world).thread("t"), "invoke", 3, {key: "t"})
+
+
+def test_tags_that_are_no_list_are_refused(world: World) -> None:
+    """The error shows the value as an item of one."""
+    with pytest.raises(InvalidInput, match=r"config\['tags'\] is 5, .*: pass {'tags': \['5'\]}"):
+        world.do(adding(world).thread("t"), "invoke", 3, {"tags": 5})

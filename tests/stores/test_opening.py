@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flowfn import entrypoint
 from flowfn.errors import InvalidInput
 from flowfn.stores import InMemoryStore, SqliteStore, open_store
 
@@ -46,8 +48,18 @@ def test_memory_is_new_each_time() -> None:
 
 def test_an_object_is_itself() -> None:
     """A store of one's own, a dict, None: nothing is wrapped."""
-    for target in (InMemoryStore(), {"my": "own"}, None, 42):
+    for target in (InMemoryStore(), {"my": "own"}, None):
         assert open_store(target) is target
+
+
+@pytest.mark.parametrize("target", [5, True, b"items.db", "", InMemoryStore])
+def test_what_can_be_no_store_is_refused(target: Any) -> None:
+    """A number, a class or no name is a slip, and is refused where it is written."""
+    refused = rf"^{re.escape(repr(target))} is not a store\. Pass a store, a path"
+    with pytest.raises(InvalidInput, match=refused):
+        open_store(target)
+    with pytest.raises(InvalidInput, match=refused):
+        entrypoint(store=target)
 
 
 @pytest.mark.parametrize("target", ["redis://x", "sqlite://", "memory://x"])

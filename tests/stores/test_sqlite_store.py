@@ -152,6 +152,8 @@ def test_a_path_is_needed() -> None:
     """An empty one would be a temporary database that nobody finds again."""
     with pytest.raises(InvalidInput, match="names no file"):
         SqliteStore("")
+    with pytest.raises(InvalidInput, match="path=5 names no file"):
+        SqliteStore(5)  # type: ignore[arg-type]
 
 
 # -- other processes --------------------------------------------------------------------------------

@@ -121,6 +121,11 @@ async def a_mode_that_is_listed_twice(t):
     await t.stream(graph, {"x": ["i"]}, stream_mode=["values", "values"], version="v2")
 
 
+async def an_invocation_that_names_no_mode(t):
+    """None is the mode in which a stream is that names none."""
+    await t.invoke(chain(t, "a", "b").compile(), {"x": ["i"]}, stream_mode=None)
+
+
 async def an_empty_list_of_modes(t):
     """A stream of no modes has no chunks, and the run is made."""
     graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
