@@ -1003,6 +1003,27 @@ def test_an_error_of_python_about_a_future_has_a_note(world: World, use: Callabl
     ] == failed.value.__notes__[:1]
 
 
+def test_an_error_about_a_future_in_a_group_has_a_note_on_the_group(world: World) -> None:
+    """So it comes out of a `TaskGroup`."""
+
+    @world.task
+    async def one() -> int:
+        return 1
+
+    @world.entrypoint
+    async def wf() -> None:
+        try:
+            one() + 1  # type: ignore[operator]
+        except TypeError as error:
+            raise ExceptionGroup(
+                "unhandled errors", [KeyError("k"), ExceptionGroup("inner", [error])]
+            ) from None
+
+    with pytest.raises(ExceptionGroup) as failed:
+        world.invoke(wf, thread_id="t")
+    assert ".result(), or await" in failed.value.__notes__[0]
+
+
 def test_an_error_of_python_about_another_thing_has_no_such_note(world: World) -> None:
     """It would lead astray."""
 

@@ -191,7 +191,7 @@ class Call:
         note = f"{_PASSED}'{call.definition.name}' and id '{call.id}'"
         with suppress(Exception):
             if note not in getattr(error, "__notes__", ()):
-                if _is_of_a_future(error) and _FORGOTTEN not in getattr(error, "__notes__", ()):
+                if _is_of_a_future(error):
                     error.add_note(_FORGOTTEN)
                 error.add_note(note)
                 _leave_out(error.__notes__)
@@ -319,8 +319,13 @@ class NodeCall(Call):
         """Where it was its superstep's only one and has ended: what its function returned."""
 
 
-def _is_of_a_future(error: Exception) -> bool:
-    """Whether it is Python's own about what a future can't do, and the value of a task's call perhaps can."""
+def _is_of_a_future(error: BaseException) -> bool:
+    """Whether it is Python's own, or has it in its group, about what a future can't do, and the value of a task's call
+    perhaps can; and doesn't say so yet."""
+    if _FORGOTTEN in getattr(error, "__notes__", ()):
+        return False
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_is_of_a_future, error.exceptions))
     return type(error) in (TypeError, AttributeError) and "Future" in str(error)
 
 
