@@ -1120,6 +1120,18 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
         "MODE = {}\nmatch MODE:\n    case 1: TABLE = [1]\n    case _: TABLE = [2]",
         "MODE = {}\nif MODE == 1:\n    def load(): return [1]\nelse:\n    def load(): return [2]\nTABLE = load()",
         "def load():\n    global TABLE\n    TABLE = [{}]\nload()",
+        "TABLE = []\ndef load(): TABLE.append({})\nload()",
+        "TABLE = {{5: 0}}\ndef load(): TABLE[5] += {}\nload()",
+        "TABLE = []; same = TABLE; same.append({})",
+        "TABLE = same = []; same += [{}]",
+        "TABLE = [[0]]; first = TABLE[0]; last = first; last[0] = {}",
+        "TABLE = {{}}; first = TABLE.setdefault(5, {{}}); first['x'] = {}",
+        "TABLE, OTHER = [0], [0]\nfor each in TABLE, OTHER: each[0] = {}",
+        "TABLE = {{5: {{}}}}\nfor each in TABLE.values(): each['x'] = {}",
+        "TABLE = []; put = TABLE.append; put({})",
+        "TABLE = []; same = None or TABLE; same.append({})",
+        "TABLE = []; OTHER = []; same = TABLE if OTHER else OTHER; same.append({})",
+        "globals()['TABLE'] = [{}]",
     ],
 )
 def test_whatever_gives_a_table_its_name_counts(module: Any, line: str) -> None:
@@ -1128,6 +1140,35 @@ def test_whatever_gives_a_table_its_name_counts(module: Any, line: str) -> None:
     text = "from contextlib import nullcontext\nfrom flowfn import CachePolicy, task\n{}\n"
     text += "@task(cache_policy=CachePolicy())\ndef post(x): return TABLE[x]\n"
     keys = [_key(module(text.format(line.format(value))).post, 5) for value in (1, 2, 1)]
+    assert (len({*keys}), keys[0]) == (2, keys[2])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "TABLE = []; other = list(TABLE); other.append({})",
+        "TABLE = []; other = len(TABLE); other += {}",
+        "TABLE = []; same = TABLE; del same; other = {}",
+        "TABLE = []\ndef later(): TABLE.append({})",
+        "TABLE = []\ndef other(): return {}\nother()",
+        "TABLE = []\ndef load(): TABLE.append({})\nif __name__ == '__main__': load()",
+    ],
+)
+def test_what_is_done_to_another_value_is_not_done_to_the_table(module: Any, line: str) -> None:
+    """What a function made of it is another value, and a function that nobody calls does nothing yet."""
+    text = "from flowfn import CachePolicy, task\n{}\n"
+    text += "@task(cache_policy=CachePolicy())\ndef post(x): return TABLE[x]\n"
+    keys = [_key(module(text.format(line.format(value))).post, 5) for value in (1, 2)]
+    assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("kind", ["abc.ABC", "Protocol"])
+def test_what_counts_as_of_an_abstract_class_counts(module: Any, kind: str) -> None:
+    """What is registered below it decides what `isinstance` says."""
+    text = "import abc\nfrom typing import Protocol\nfrom flowfn import CachePolicy, task\n"
+    text += "class Known({}): pass\nKnown.register({})\n"
+    text += "@task(cache_policy=CachePolicy())\ndef post(x): return isinstance(x, Known)\n"
+    keys = [_key(module(text.format(kind, known)).post, 5) for known in ("int", "str", "int")]
     assert (len({*keys}), keys[0]) == (2, keys[2])
 
 

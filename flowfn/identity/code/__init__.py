@@ -3,9 +3,9 @@
 Rule: code is read, never called, and of libraries' code nothing counts.
 
 - What is written: `source`, what a function or class does and names; `index`: where a file has it; `top`: what the file
-  gives names; `reducing`, with `fstrings`: what of code doesn't count; `scopes`: the names in it; `compiled`: what is
-  read from compiled code, `unsourced`: what stands for the source where there is none; `around`: the code of the
-  functions around.
+  gives names, `aliases`: what changes a value under another one; `reducing`, with `fstrings`: what of code doesn't
+  count; `scopes`: the names in it; `compiled`: what is read from compiled code, `unsourced`: what stands for the source
+  where there is none; `around`: the code of the functions around.
 - What things are made of: `unwrapping`: what is under wrappers; `functions` and `marked`: defaults, closures and
   attributes; `classes`: methods and fields; `hints`: types.
 - Which version it is: `fingerprint`, that of a function and of all that it leads to.

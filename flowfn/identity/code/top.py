@@ -7,9 +7,10 @@ which count with it, as they decide whether and how often it runs; and what a fu
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from flowfn.identity.code.aliases import changed_inside, name_in_namespace, parts_given_by
 from flowfn.identity.code.compiled import MUTATING
 from flowfn.identity.code.reducing import Definition, Function, reduced_decorator
 from flowfn.identity.code.scopes import imports_in
@@ -38,6 +39,8 @@ class Top(ast.NodeVisitor):
         self._lines = lines
         self._is_cell = is_cell
         self._assignments: dict[str, list[tuple[_Heads, _Binding]]] = {}
+        self._aliases: dict[str, dict[str, None]] = {}
+        """Of a name those that its value, or a part of it, has as well."""
         self._definitions: dict[str, list[tuple[_Heads, list[ast.expr], Definition]]] = {}
         self._decorators: dict[ast.AST, list[ast.expr]] = {}
         self.imports: dict[str, list[tuple[str, str]]] = {}
@@ -70,7 +73,22 @@ class Top(ast.NodeVisitor):
         self, name: str, counts: Callable[[_Binding, str], bool] = lambda *_: True
     ) -> list[tuple[_Heads, str]]:
         found = self._assignments.get(name, ())
-        return [(heads, self._text(node)) for heads, node in found if counts(node, name)]
+        own = [(heads, self._text(node)) for heads, node in found if counts(node, name)]
+        return [*own, *self._done_under_other_names(name)]
+
+    def _done_under_other_names(self, name: str) -> Iterator[tuple[_Heads, str]]:
+        """What is done to the value of a name, or to parts of it, under others; and what gives it these."""
+        for other in self._other_names(name):
+            found = self._assignments[other]
+            if not all(_gives(node, other) for _, node in found):
+                yield from ((heads, self._text(node)) for heads, node in found)
+
+    def _other_names(self, name: str) -> list[str]:
+        known, new = dict.fromkeys([name]), [name]
+        while new:
+            new = [other for each in new for other in self._aliases.get(each, ()) if other not in known]
+            known |= dict.fromkeys(new)
+        return [*known][1:]
 
     def _under_heads(self, found: list[tuple[_Heads, str]]) -> str | None:
         return "\n".join(line for heads, text in found for line in (*map(self._text, heads), text)) or None
@@ -145,10 +163,29 @@ class Top(ast.NodeVisitor):
         method = [call.func] if isinstance(call.func, ast.Attribute) else []
         if self._is_cell:
             return [each for each in method if each.attr in MUTATING]
-        decorators = (each for _, found, _ in self._definitions.get(_root(call.func), ()) for each in found)
-        runs = any(map(self._is_flowfns, decorators)) or "__name__" in map(_root, self._heads)
+        called = self._definitions.get(_root(call.func), ())
+        if "__name__" in map(_root, self._heads) or any(
+            self._is_flowfns(each) for _, on, _ in called for each in on
+        ):
+            return [*method]
+        if isinstance(call.func, ast.Name):
+            self._changed_by(call, called)
         given = [*call.args, *(each.value for each in call.keywords)]
-        return [*method, *(each for each in given if isinstance(each, ast.Name) and not runs)]
+        return [*method, *(each for each in given if isinstance(each, ast.Name))]
+
+    def _changed_by(
+        self, call: ast.Call, called: Iterable[tuple[_Heads, list[ast.expr], Definition]]
+    ) -> None:
+        """Note a call that changes what it isn't given: what the function names; or the object of a method, where what
+        is called is another name for one."""
+        functions = (node for *_, node in called if isinstance(node, Function))
+        names = dict.fromkeys(name for node in functions for name in changed_inside(node))
+        if any(_root(call.func) in others for others in self._aliases.values()):
+            names[_root(call.func)] = None
+        for name in names if not self._scope else ():
+            self._assignments.setdefault(name, []).append(
+                (self._heads, ast.copy_location(ast.Expr(call), call))
+            )
 
     def visit_Assign(self, node: ast.Assign | ast.Delete) -> None:
         self._assignment(node, node.targets)
@@ -188,10 +225,21 @@ class Top(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _assigned_to(self, node: _Binding, targets: list[ast.expr]) -> None:
-        for target in targets if not self._scope else ():
-            for each in ast.walk(target):
-                if isinstance(each, ast.Name):
-                    self._assignments.setdefault(each.id, []).append((self._heads, node))
+        if self._scope:
+            return
+        parts = [each for target in targets for each in ast.walk(target)]
+        names = [each for each in parts if isinstance(each, ast.Name)]
+        said = () if self._is_cell else filter(None, map(name_in_namespace, parts))
+        for name in (*(each.id for each in names), *said):
+            self._assignments.setdefault(name, []).append((self._heads, node))
+        self._note_aliases(
+            node, [each.id for each in names if isinstance(each.ctx, ast.Store)], len(targets) > 1
+        )
+
+    def _note_aliases(self, node: _Binding, stored: list[str], are_one: bool) -> None:
+        """Note which other names have what a binding gives these, wholly or in part; `are_one`: each other's, too."""
+        for name in (*parts_given_by(node), *(stored if are_one else ())):
+            self._aliases.setdefault(name, {}).update(dict.fromkeys(stored))
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         for name, module, original in () if self._scope else imports_in(node):
@@ -225,6 +273,8 @@ def _changes_a_part(statement: _Binding, name: str) -> bool:
         match call.func:
             case ast.Attribute(value=ast.Attribute(), attr=method):
                 return method in MUTATING
+            case ast.Attribute(attr="register"):  # an abstract class's: who else counts as one of its own
+                return True
             case ast.Name(id=function):
                 return function in ("setattr", "delattr")
         return False
