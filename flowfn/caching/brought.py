@@ -56,12 +56,13 @@ def _digests(argument: Any) -> set[str]:
     found = set[str]()
     for definition in _definitions(argument):
         with suppress(Exception):  # classes and wrappers are anybody's
-            found.add(_digest(definition))
+            found.add(definition if type(definition) is str else _digest(definition))
     return found
 
 
 def _definitions(argument: Any) -> Iterator[Any]:
-    """The functions and classes of the project in an argument."""
+    """The functions and classes of the project in an argument, and the names of the types by which each `defaultdict`
+    makes its values: two of them are equal that make others."""
     waiting, seen, kinds, left = deque([argument]), dict[int, Any](), dict[type, _Kind](), _MOST
     while waiting and left > 0:
         value = waiting.popleft()
@@ -78,6 +79,8 @@ def _definitions(argument: Any) -> Iterator[Any]:
         if (kind.may_be_code or "__wrapped__" in attributes) and _is_code(value):
             yield value
         parts = _parts(kind, value)
+        if issubclass(cls, defaultdict):
+            yield from _names_of_types(_factory(value))
         left -= 1 + len(parts)
         waiting.extend(_compound(parts))
         # Attributes cost nothing until they are come to: all objects in a list are before them.
@@ -177,6 +180,14 @@ def _of_mapping(value: Any) -> Collection[Any]:
     return [*keys, *dict.values(value)] if keys else [*dict.values(value)]
 
 
+def _factory(value: Any) -> Collection[Any]:
+    return (vars(defaultdict)["default_factory"].__get__(value),)
+
+
+def _names_of_types(values: Collection[Any]) -> Iterator[str]:
+    return (f"{each.__module__}.{each.__qualname__}" for each in values if type(each) is type)
+
+
 def _of_partial(value: Any) -> Collection[Any]:
     return (value.func, *value.args, *value.keywords.values())
 
@@ -203,7 +214,7 @@ _PARTS: dict[type, Callable[[Any], Collection[Any]]] = {
     frozenset: lambda value: [*frozenset.__iter__(value)],
     deque: lambda value: [*deque.__iter__(value)],
     dict: _of_mapping,
-    defaultdict: lambda value: (vars(defaultdict)["default_factory"].__get__(value),),
+    defaultdict: _factory,
     MappingProxyType: get_referents,  # asking the proxy would ask the mapping, which may be anybody's
     MethodType: lambda value: (value.__self__,),
     partial: _of_partial,

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import sys
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache, partial, wraps
 from itertools import count
@@ -1170,6 +1171,18 @@ def test_what_counts_as_of_an_abstract_class_counts(module: Any, kind: str) -> N
     text += "@task(cache_policy=CachePolicy())\ndef post(x): return isinstance(x, Known)\n"
     keys = [_key(module(text.format(kind, known)).post, 5) for known in ("int", "str", "int")]
     assert (len({*keys}), keys[0]) == (2, keys[2])
+
+
+def test_what_a_defaultdict_makes_of_a_key_that_it_lacks_counts() -> None:
+    """Two are equal that make others: a task that asks for a key gets its own argument's."""
+
+    @task(cache=MemoryCache())
+    def look(counts: Any) -> Any:
+        return counts["lacking"]
+
+    given = [defaultdict(int), defaultdict(list), defaultdict(int)]
+    assert [look(each).result() for each in given] == [0, [], 0]
+    assert look.cache.explain(defaultdict(list)).hit
 
 
 CONF = """
