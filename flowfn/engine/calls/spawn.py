@@ -60,29 +60,41 @@ def spawn(
         stay_behind(call, first)
         return hold(call, host, Before())
     if run.ledger.records:
-        record = run.ledger.records.get(call.task)
-        if record is not None and not frame.keeps(record, call.branch) and record.claim():
-            reused = reuse(call, record)  # the same identity: as almost always
-        else:
-            verdict = place(call, frame)
-            before = waits_for(verdict, call, frame)
-            if before is not None:
-                return hold(call, host, before)
-            if run.ledger.lent:
-                refusing.refuse_a_lent_record(call, frame)
-            reused = reuse(call, *verdict) if isinstance(verdict, Same) else None
-            if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
-                run.newcomers.append(call)
-        if reused is not None:
-            reused.call = call.task
-            record = run.ledger.records[call.task]
-            _give_turn(reused, frame, record.order, record.index)
-            return reused
+        found = _of_a_record(call, frame, host)
+        if found is not None:
+            return found
     report_weak(call, None)
     future = _start(call, host)
     if run.ledger.records:
         _give_turn(future, frame, inf, inf)
     return future
+
+
+def _of_a_record(call: Call, frame: Frame, host: Any) -> Future[Any] | None:
+    """What is recorded of a call, or the future of one that is held, as that isn't known yet; None where it has to run.
+
+    Raises:
+        NonDeterminismError: the run can't go on.
+    """
+    run = frame.run
+    record = run.ledger.records.get(call.task)
+    if record is not None and not frame.keeps(record, call.branch) and record.claim():
+        reused = reuse(call, record)  # the same identity: as almost always
+    else:
+        verdict = place(call, frame)
+        before = waits_for(verdict, call, frame)
+        if before is not None:
+            return hold(call, host, before)
+        if run.ledger.lent:
+            refusing.refuse_a_lent_record(call, frame)
+        reused = reuse(call, *verdict) if isinstance(verdict, Same) else None
+        if isinstance(verdict, New) and run.ledger.rivals(frame.scope, call.definition.qualified):
+            run.newcomers.append(call)
+    if reused is not None:
+        reused.call = call.task
+        record = run.ledger.records[call.task]
+        _give_turn(reused, frame, record.order, record.index)
+    return reused
 
 
 def _start(call: Call, host: Any) -> Future[Any]:
