@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -61,6 +62,10 @@ class WriteRow(NamedTuple):
     channel: str
     value: bytes
     path: str = ""
+
+
+row_of: Callable[[tuple[str, int, str, bytes, str]], WriteRow] = partial(tuple.__new__, WriteRow)
+"""A row of all its parts, at a third of what calling the class costs: for who makes one for each call of a task."""
 
 
 class Writes(NamedTuple):

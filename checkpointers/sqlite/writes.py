@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import groupby, repeat
+from itertools import groupby
 from operator import itemgetter
 
 import ormsgpack
@@ -18,13 +17,10 @@ import ormsgpack
 from checkpointers.rules import merged
 from checkpointers.sqlite.channel_maps import ROOM, span
 from checkpointers.sqlite.checksums import CHANGED, checksum
-from flowfn.ports import WriteRow
+from flowfn.ports import WriteRow, row_of
 from flowfn.sqlite.errors import Damaged
 
 Cursor = sqlite3.Cursor
-
-_write = partial(tuple.__new__, WriteRow)
-"""Makes a write of a tuple of its parts: calling the class costs a Python call more."""
 
 _of = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("path"))
 
@@ -96,8 +92,9 @@ def bundles(rows: Sequence[WriteRow]) -> list[bytes]:
 
 def writes_in(rows: Iterable[tuple[int, bytes]]) -> list[WriteRow]:
     """The writes of rows, by key and data, in their order."""
-    found: list[WriteRow] = []
-    for _, data in rows:
-        for task, path, indexes, channels, values in ormsgpack.unpackb(data):
-            found += map(_write, zip(repeat(task), indexes, channels, values, repeat(path), strict=False))
-    return found
+    return [
+        row_of((task, index, channel, value, path))
+        for _, data in rows
+        for task, path, indexes, channels, values in ormsgpack.unpackb(data)
+        for index, channel, value in zip(indexes, channels, values, strict=False)
+    ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import shipped
 from flowfn.engine.ids import node_path, node_scope
-from flowfn.engine.records.record import CallInfo, Record
+from flowfn.engine.records.record import info_of
 from flowfn.identity.digest import Digest, render
 from flowfn.instance_ids import task_uuid
 from flowfn.pregel.program import PULL
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.calls.frame import Frame
     from flowfn.engine.records.notes import Note
+    from flowfn.engine.records.record import CallInfo, Record
     from flowfn.engine.runs.run import Run
     from flowfn.futures import Future
     from flowfn.identity.renaming import Forms
@@ -121,7 +122,7 @@ class Call:
         self.site = site
         self.checkpoint = run.checkpoint.id
         """Under which its superstep began."""
-        self.arguments: dict[str, Any] = {}
+        self.arguments = _NONE
         """What counts of its arguments, by parameter."""
         self.digest: Digest | None = None
         """Of these; None where nothing is recorded."""
@@ -220,25 +221,27 @@ class Call:
         definition, frame, digested = self.definition, self.parent, self.digest
         assert frame is not None
         assert digested is not None
-        self._info = info = CallInfo(
-            definition.name,
-            definition.qualified,
-            frame.scope,
-            digested.skeleton,
-            [*map(list, digested.leaves)],
-            bool(digested.weak),
-            self.occurrence,
-            self.born,
-            self.run.host.now(),
-            self.site,
-            render(self.arguments),
-            definition.code,
-            frame.call.definition.code,
-            self.position,
-            digested.form,
-            self.branch,
-            definition.captured,
-            (caller := frame.calls.caller) is None or caller.is_alone(definition),
+        self._info = info = info_of(
+            (
+                definition.name,
+                definition.qualified,
+                frame.scope,
+                digested.skeleton,
+                [*map(list, digested.leaves)],
+                bool(digested.weak),
+                self.occurrence,
+                self.born,
+                self.run.host.now(),
+                self.site,
+                render(self.arguments),
+                definition.code,
+                frame.call.definition.code,
+                self.position,
+                digested.form,
+                self.branch,
+                definition.captured,
+                (caller := frame.calls.caller) is None or caller.is_alone(definition),
+            )
         )
         return info
 

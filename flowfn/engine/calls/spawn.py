@@ -65,8 +65,8 @@ def spawn(
             return found
     report_weak(call, None)
     future = _start(call, host)
-    if run.ledger.records:
-        _give_turn(future, frame, inf, inf)
+    if frame.numbers is not None and run.ledger.records:  # its branches hear of it after all that is recorded
+        future.turn = frame.host.turn_of(frame, inf, inf)
     return future
 
 
@@ -92,8 +92,9 @@ def _of_a_record(call: Call, frame: Frame, host: Any) -> Future[Any] | None:
             run.newcomers.append(call)
     if reused is not None:
         reused.call = call.task
-        record = run.ledger.records[call.task]
-        _give_turn(reused, frame, record.order, record.index)
+        if frame.numbers is not None:
+            record = run.ledger.records[call.task]
+            reused.turn = frame.host.turn_of(frame, record.order, record.index)
     return reused
 
 
@@ -107,12 +108,6 @@ def _start(call: Call, host: Any) -> Future[Any]:
         _refuse_belated(call.parent, future)
     host.start(future)
     return future
-
-
-def _give_turn(future: Future[Any], frame: Frame, order: float, place: float) -> None:
-    """Have the branches of code hear of outcomes when they did, and of new ones after all of these."""
-    if frame.numbers is not None:
-        future.turn = frame.host.turn_of(frame, order, place)
 
 
 def _refuse_belated(frame: Frame, future: Future[Any]) -> None:

@@ -28,7 +28,7 @@ from flowfn.engine.records.record import CallInfo, one_row, stored
 from flowfn.engine.records.rows import decode_checkpoint, decode_plain, encode
 from flowfn.engine.records.thinning import Thinning
 from flowfn.errors import SerializationError
-from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Loaded, Saver, Status, WriteRow, Writes
+from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Loaded, Saver, Status, WriteRow, Writes, row_of
 from flowfn.row_channels import CALL, STARTED, SUSPENDED
 from flowfn.values import Checkpoint
 
@@ -179,7 +179,7 @@ class Journal:
 
     def unsent_note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
         """The note of a call, which goes with the call's own first commit and no other."""
-        return Note(namespace, checkpoint, WriteRow(task, 0, CALL, self._dumps_plain(stored(info))))
+        return Note(namespace, checkpoint, row_of((task, 0, CALL, self._dumps_plain(stored(info)), "")))
 
     async def start(self, host: Host, note: Note, at: float, *, waited: bool) -> None:
         """Commit, under any durability, that a call begins; `waited`: it had stopped for a question."""
@@ -206,7 +206,7 @@ class Journal:
         if told is not None:
             told(data)
         note.order = next(self._orders)
-        row = WriteRow(note.row.task, note.order, channel, data)
+        row = row_of((note.row.task, note.order, channel, data, ""))
         return self.append(host, note, row, *more, durable=partial(self.recorded, future), settles=settles)
 
     def recorded(self, future: Future[Any] | None, notes: Iterable[Note]) -> None:

@@ -5,21 +5,17 @@ Rule: a task's rows are committed together, so that a task has either finished o
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from flowfn.engine.records.record import Timing, one_row
 from flowfn.engine.records.rows import Encoded, unstorable
 from flowfn.errors import SerializationError
-from flowfn.ports import Serializer, WriteRow
+from flowfn.ports import Serializer, WriteRow, row_of
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
 from flowfn.row_channels import CODE, ERROR, TIMED
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
-
-_row = partial(tuple.__new__, WriteRow)
-"""Makes a row of a tuple of its parts: calling the class costs a Python call more."""
 
 SOON = 0.001
 """Seconds: what ends sooner, at the first attempt, has no row of its own to say so, which would cost as much again."""
@@ -47,7 +43,7 @@ def write_rows(serde: Serializer, call: Call, now: float, encoded: Encoded | Non
             except SerializationError as error:
                 owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
                 raise unstorable(error, value, owner) from None
-            rows.append(_row((task, nth, channel, data, path)))
+            rows.append(row_of((task, nth, channel, data, path)))
     return rows + _node_timing_rows(serde, call, now)
 
 

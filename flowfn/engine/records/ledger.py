@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import call_id, node_scope
-from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record
+from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record, infos_of
 from flowfn.engine.records.rows import decode_plain
 from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 from flowfn.engine.replay.namesakes import Alike, Group
@@ -100,22 +100,23 @@ class Ledger:
         assert serde is not None
         if self._anew is None:
             self._anew = Anew(serde.loads)
-        calls = iter(decode_plain(serde, [row.value for row in rows if row.channel == CALL and not row.path]))
+        calls = [value for _, _, channel, value, path in rows if channel == CALL and not path]
+        infos = iter(infos_of(decode_plain(serde, calls)))
         for place, row in enumerate(rows, first):
-            task = row.task
-            if row.path or row.channel not in OF_CALLS:
+            task, index, channel, _, path = row
+            if path or channel not in OF_CALLS:
                 self.nodes.setdefault(task, NodeRecord(serde)).rows.append(row)
                 if task == RUN_TASK:  # what a command wrote
-                    last = max(last, row.index)
+                    last = max(last, index)
                 continue
             record = records.get(task)
             if record is None:
                 record = records[task] = Record(task, serde)
-            if row.channel == CALL:
-                record.add_call(next(calls))
+            if channel == CALL:
+                record.add_call(next(infos))
             else:
                 record.add(row, place)
-            if (index := row.index) > last:
+            if index > last:
                 last = index
         self._index, self.last_index, self.last_place = None, last, place
 

@@ -6,7 +6,8 @@ kept as it was read, and its value is decoded when somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from flowfn.ports import Deserializer, WriteRow
@@ -108,6 +109,9 @@ class CallInfo(NamedTuple):
         return f"{self.name}({self.arguments})"
 
 
+info_of: Callable[[Sequence[Any]], CallInfo] = partial(tuple.__new__, CallInfo)
+"""What is recorded of a call, of all its parts, at half of what calling the class costs."""
+
 _FIELDS = len(CallInfo._fields)
 _BRANCH = CallInfo._fields.index("branch")
 
@@ -120,11 +124,20 @@ def stored(info: CallInfo) -> list[Any]:
     return values
 
 
-def _info_of(values: Sequence[Any]) -> CallInfo:
-    """What was recorded of a call; a record of before has fewer fields, one of a later flowfn may have more."""
+def infos_of(many: Iterable[Sequence[Any]]) -> list[CallInfo]:
+    """What was recorded of calls; a record of before has fewer fields, one of a later flowfn may have more."""
+    return [
+        info_of(values)
+        if len(values) == _FIELDS and type(values[_BRANCH]) is int
+        else _of_another_form(values)
+        for values in many
+    ]
+
+
+def _of_another_form(values: Sequence[Any]) -> CallInfo:
     if len(values) > _BRANCH and type(branch := values[_BRANCH]) is bytes:
         values = [*values[:_BRANCH], int.from_bytes(branch), *values[_BRANCH + 1 :]]
-    return tuple.__new__(CallInfo, values) if len(values) == _FIELDS else CallInfo(*values[:_FIELDS])
+    return CallInfo(*values[:_FIELDS])
 
 
 class Timing(NamedTuple):
@@ -200,10 +213,10 @@ class Record:
         self._told: WriteRow | None = None
         self._serde = serde
 
-    def add_call(self, values: Sequence[Any]) -> None:
+    def add_call(self, info: CallInfo) -> None:
         """Take up what a row says of what the call was; it says so once."""
         if self.info is None:
-            self.info = info = _info_of(values)
+            self.info = info
             if self.code is None:
                 self.code = info.code
 
