@@ -98,6 +98,11 @@ Turn = tuple[Turns, float, float]
 """Who lets it be heard of, and the order and the place of an outcome."""
 
 
+_NO_JOB: list[Job] = []
+"""Of all futures whose jobs were taken, or that never had one; nobody adds to it. Thousands may wait to be looked at,
+and a list for each is one more thing for the collector to go through."""
+
+
 class Future(UnlockedFuture[R], Generic[R]):
     """The result, at some time, of a task call.
 
@@ -106,6 +111,7 @@ class Future(UnlockedFuture[R], Generic[R]):
     """
 
     # What most futures never get is of the class until they do.
+    _job = _NO_JOB
     runner: Runner | None = None
     context: Context | None = None
     """Where to run the job, if it isn't run by whoever waits."""
@@ -127,14 +133,14 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def __init__(self, job: Job | None = None, runner: Runner | None = None) -> None:
         # Of the base class nothing is called: what it would make is of the class, or made when asked for.
-        self._job = [] if job is None else [job]
+        if job is not None:
+            self._job = [job]
         self.runner = runner
 
     @classmethod
     def of(cls, value: R, order: int | None = None) -> Future[R]:
         """A future that is done already."""
         future: Future[R] = cls.__new__(cls)
-        future._job = []
         future.order = order
         future.start_done(value)
         return future
@@ -167,9 +173,11 @@ class Future(UnlockedFuture[R], Generic[R]):
     def take(self) -> Job | None:
         """The job, for the first who asks; None for everybody else."""
         try:
-            return self._job.pop()
+            job = self._job.pop()
         except IndexError:
             return None
+        self._job = _NO_JOB
+        return job
 
     @property
     def waiting(self) -> bool:
@@ -191,7 +199,7 @@ class Future(UnlockedFuture[R], Generic[R]):
     def release(self, job: Job) -> None:
         """Give a held future its job."""
         self._place = None
-        self._job.append(job)
+        self._job = [job]
 
     def become(self, other: Future[R]) -> None:
         """Give a held future another's outcome."""

@@ -54,6 +54,8 @@ class _Place:
     long as that isn't told, its task. One in which a library alone runs, and has others do work, is a part of the
     branch with the number `within`."""
 
+    __slots__ = ("branch", "handed", "numbers", "task", "within")
+
     def __init__(self, numbers: Numbers, branch: Branch | None) -> None:
         self.numbers = numbers
         self.branch = branch

@@ -22,7 +22,7 @@ PENDING, FINISHED = "PENDING", "FINISHED"
 _CANCELLED = ("CANCELLED", "CANCELLED_AND_NOTIFIED")
 _DONE = (FINISHED, *_CANCELLED)
 _SETTLED = nullcontext()
-"""In the slot of one that was made done: nobody has to wait for its result to be written."""
+"""In the slot of one whose result is written: nobody has to wait for that."""
 
 
 class _ListOnceAsked:
@@ -84,6 +84,7 @@ class UnlockedFuture(concurrent.futures.Future[R]):
             if first:
                 self._result = result
                 self._state = FINISHED
+                self.slot = _SETTLED  # who has met the lock waits for it, and nobody else need
         if not first:
             super().set_result(result)
         elif "_done_callbacks" in self.__dict__:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from flowfn.engine.records.journal import Journal
     from flowfn.ports import Host
 
+_NONE: frozenset[tuple[str, str]] = frozenset()
+"""Handled by what begins where nothing has failed: one for all, as Python makes another each time."""
+
 Place = tuple[str, str]
 """A call of a run: its namespace and its id."""
 
@@ -87,7 +90,7 @@ def handled_calls(frame: Frame) -> frozenset[Place]:
     """The failed calls on whose errors a frame's code acts by what it calls or begins."""
     journal = frame.run.journal
     if journal is None or not journal.unhandled:
-        return frozenset()
+        return _NONE
     handled = [error for error in (exc_info()[1], frame.host.handled_by_maker(frame)) if error is not None]
     found = (
         note.place for error in handled for note in _calls(_sources(journal, error, but_for=frame.around))
