@@ -8,7 +8,7 @@ has to look at what is there first has none (`looks.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,28 +56,25 @@ class Bundle:
     statements: list[Statement] | None
 
 
-def bundles(commits: Iterable[Commit], heads: Heads, *, new: bool) -> list[Bundle]:
+def bundles(commits: Sequence[Commit], heads: Heads, *, new: bool) -> list[Bundle]:
     """Commits as statements, in their order; tasks of one run that ended together share theirs.
 
     With `new`, a commit that puts a checkpoint is one statement where it can be, and fails if something has named that
     checkpoint before.
     """
-    made: list[Bundle] = []
-    for group in _grouped(commits):
-        made.append(Bundle(group, _statements(group, heads, new)))
-    return made
+    return [Bundle(group, _statements(group, heads, new)) for group in _grouped(commits)]
 
 
-def _grouped(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
+def _grouped(commits: Sequence[Commit]) -> list[list[Commit]]:
     """Neighbours that write under one lease, and nothing else."""
-    group: list[Commit] = []
-    for commit in commits:
-        if group and not (_adds_writes(commit) and _adds_writes(group[0]) and commit.lease == group[0].lease):
-            yield group
-            group = []
-        group.append(commit)
-    if group:
-        yield group
+    groups = [[commits[0]]]
+    for commit in commits[1:]:
+        group = groups[-1]
+        if _adds_writes(commit) and _adds_writes(group[0]) and commit.lease == group[0].lease:
+            group.append(commit)
+        else:
+            groups.append([commit])
+    return groups
 
 
 def _adds_writes(commit: Commit) -> bool:
@@ -90,14 +87,17 @@ def _adds_writes(commit: Commit) -> bool:
 
 def _statements(group: Sequence[Commit], heads: Heads, new: bool) -> list[Statement] | None:
     commit = group[0]
-    items = merged_items(item for one in group for item in one.items)
-    if any(isinstance(item, CheckpointRow) for item in items):
+    items = merged_items([item for one in group for item in one.items])
+    if CheckpointRow in map(type, items):
         single = _single(commit, items, heads) if new else None
         return None if single is None else [single]
-    made = [*locking(commit)] if commit.lease is None or not (items or concerns_thread(commit)) else []
+    settles = concerns_thread(commit)
+    made = [locking(commit)] if commit.lease is None or not (items or settles) else []
     for item in items:
         made += add_writes(commit, item, heads)
-    return [*made, *settling(commit)]
+    if settles:
+        made.append(settling(commit))
+    return made
 
 
 def held_by(commit: Commit) -> Holds:
@@ -105,16 +105,15 @@ def held_by(commit: Commit) -> Holds:
     return to_text(commit.thread), None if commit.lease is None else commit.lease.token
 
 
-def locking(commit: Commit) -> Iterator[Statement]:
+def locking(commit: Commit) -> Statement:
     """What locks a commit's thread, and finds out whether its lease holds."""
     holds = held_by(commit)
-    yield Statement(ADD_THREAD, (holds[0], now())) if commit.lease is None else Statement(LOCK, holds)
+    return Statement(ADD_THREAD, (holds[0], now())) if commit.lease is None else Statement(LOCK, holds)
 
 
-def settling(commit: Commit) -> Iterator[Statement]:
-    """What becomes of a commit's thread, if anything."""
-    if concerns_thread(commit):
-        yield Statement(SETTLE, (*held_by(commit), *_settled(commit)))
+def settling(commit: Commit) -> Statement:
+    """What becomes of a commit's thread."""
+    return Statement(SETTLE, (*held_by(commit), *_settled(commit)))
 
 
 def _single(commit: Commit, items: Sequence[Any], heads: Heads) -> Statement | None:
@@ -133,7 +132,7 @@ def _single(commit: Commit, items: Sequence[Any], heads: Heads) -> Statement | N
     if before:
         (writes,) = before
         under = heads.find(commit.lease, *writes[:2]) if isinstance(writes, Writes) else None
-        if under is None or len(list(_split(writes.rows))) > 1:
+        if under is None or len(_split(writes.rows)) > 1:
             return None
         more += (under.key, write_bytes(writes.rows))
     made = mapped(row, base) if last is None else mapped(row, base, last.other, last.small)
@@ -176,23 +175,24 @@ def merged_items(items: Iterable[Any]) -> list[Any]:
     return merged
 
 
-def add_writes(commit: Commit, writes: Writes, heads: Heads) -> Iterator[Statement]:
+def add_writes(commit: Commit, writes: Writes, heads: Heads) -> list[Statement]:
     """What adds writes under a checkpoint."""
     namespace, id, rows = writes
     holds, lease = held_by(commit), commit.lease
     last = heads.find(lease, namespace, id)
+    if last is not None:
+        return [
+            Statement(ADD_WRITES, (*holds, last.key, write_bytes(some)), None, ADD_WRITES_OF_MANY)
+            for some in _split(rows)
+        ]
 
     def tell(told: tuple[int, bool]) -> None:
         key, put = told
         if put and lease is not None:
             heads.keep(lease.thread, namespace, Last(lease.token, id, key, None))
 
-    for some in _split(rows):
-        if last is not None:
-            yield Statement(ADD_WRITES, (*holds, last.key, write_bytes(some)), many=ADD_WRITES_OF_MANY)
-        else:
-            place = (to_text(namespace), id_bytes(id))
-            yield Statement(ADD_WRITES_TO, (*holds, *place, write_bytes(some)), tell)
+    place = (to_text(namespace), id_bytes(id))
+    return [Statement(ADD_WRITES_TO, (*holds, *place, write_bytes(some)), tell) for some in _split(rows)]
 
 
 def _parts(value: Value) -> tuple[Int8, Int8, bytes]:
@@ -200,15 +200,17 @@ def _parts(value: Value) -> tuple[Int8, Int8, bytes]:
     return Int8(NO_KEY if onto is None else onto), Int8(NO_KEY if beside is None else beside), data
 
 
-def _split(rows: Sequence[WriteRow]) -> Iterator[Sequence[WriteRow]]:
+def _split(rows: Sequence[WriteRow]) -> list[Sequence[WriteRow]]:
     """Writes in rows of `_MOST` bytes."""
+    parts = []
     first = size = 0
     for number, row in enumerate(rows):
         size += len(row.value)
         if size > _MOST and number > first:
-            yield rows[first:number]
+            parts.append(rows[first:number])
             first, size = number, len(row.value)
-    yield rows[first:]
+    parts.append(rows[first:] if first else rows)
+    return parts
 
 
 def _settled(commit: Commit) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from checkpointers.postgres.commits import add_writes, locking, merged_items, se
 from checkpointers.postgres.forms import OWN, ROOM, Places, id_bytes, key_of, places_of, said_bytes, said_of
 from checkpointers.postgres.maps import Heads, Made, keep, mapped, shares_nothing
 from checkpointers.postgres.statements import HOLDS, Statement
+from checkpointers.rules import concerns_thread
 from flowfn.ports import CheckpointRow, Commit, Writes
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import to_text
@@ -69,15 +70,15 @@ def write(db: Connection, commit: Commit, heads: Heads) -> Callable[[], bool]:
     What it returns is to be called once that is committed: it tells the heads what is there, and if the lease held.
     """
     tells: list[Tell] = []
-    for statement in locking(commit):
-        if db.execute(*statement[:2]).fetchone() is None:
-            return lambda: False
+    if db.execute(*locking(commit)[:2]).fetchone() is None:
+        return lambda: False
     for item in merged_items(commit.items):
         if isinstance(item, Writes):
             tells += [_sent(db, statement) for statement in add_writes(commit, item, heads)]
         else:
             tells.append(_put(db, commit, item, heads))
-    tells += [_sent(db, statement) for statement in settling(commit)]
+    if concerns_thread(commit):
+        tells.append(_sent(db, settling(commit)))
 
     def heard() -> bool:
         for tell in tells:
