@@ -151,9 +151,9 @@ class _Teller:
 
     def _at_present(self, kind: type, value: Any) -> str:
         """Apart from the rest: the data that an object holds, which others may change at any time."""
-        if not self._is_within and kind.__module__.partition(".")[0] not in _SHARED:
-            inner = _Teller(within=_MOST_HELD)
-            with suppress(Exception):  # what others' objects raise when looked at
+        inner = _Teller(within=_MOST_HELD)
+        with suppress(Exception):  # what others' objects raise when looked at
+            if not self._is_within and kind.__module__.partition(".")[0].lstrip("_") not in _SHARED:
                 self.held.append(inner.tell(each for each in _held_by(kind, value) if _is_little(each)))
                 self.held_anew += inner.anew
         return ""
@@ -175,7 +175,10 @@ def _held_by(kind: type, value: Any) -> Iterable[Any]:
 
 
 def _is_little(value: Any) -> bool:
+    """Whether what an object holds is looked at: data, and not much, as it may be told with each branch anew."""
     kind = type(value)
+    if kind in _TEXTS:
+        return len(value) <= _MOST_BYTES
     return kind in ATOMS or (kind in _COLLECTIONS and len(value) <= _MOST_HELD)
 
 
@@ -183,26 +186,13 @@ _TEXTS = frozenset((str, bytes))
 _SEQUENCES = (tuple, list, deque)
 _COLLECTIONS = frozenset((*_SEQUENCES, dict, set, frozenset))
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
-_SHARED = frozenset(
-    (
-        "asyncio",
-        "anyio",
-        "threading",
-        "queue",
-        "concurrent",
-        "logging",
-        "_asyncio",
-        "_thread",
-        "_queue",
-        "flowfn",
-    )
-)
+_SHARED = frozenset(("anyio", "asyncio", "concurrent", "flowfn", "logging", "queue", "thread", "threading"))
 """Whose objects are what branches share, and no items."""
 
 _MOST_HELD = 20
 """Values that an object holds that tell a branch from others, the first ones."""
 _MOST_BYTES = 100_000
-"""Of an array: a larger one is told by its size."""
+"""Of an array, or a text that an object holds: a larger one is told by its size, or not at all."""
 _MOST_TOLD = 100
 """Values of an argument that tell a branch from others, the first ones."""
 _LONGEST = 500

@@ -710,6 +710,16 @@ class Line(NamedTuple):
     amount: int
 
 
+class Account:
+    """One of a plain class."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+
+    def __repr__(self) -> str:
+        return self.owner
+
+
 ITEMS = {
     "numbers": (1, 2, 3, 4),
     "names": ("a", "b", "c", "d"),
@@ -717,6 +727,7 @@ ITEMS = {
     "objects": tuple(map(Order, "abcd")),
     "ids": tuple(UUID(int=7 * 10**36 + number) for number in range(4)),
     "tuples": tuple(Line(name, 1) for name in "abcd"),
+    "accounts": tuple(map(Account, "abcd")),
     "moments": tuple(datetime(2024, 5, day, 12, tzinfo=UTC) for day in range(1, 5)),
     "pages": tuple(range(first, first + 10) for first in range(0, 40, 10)),
 }
