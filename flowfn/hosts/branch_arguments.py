@@ -7,6 +7,7 @@ apart from the rest. Nothing is called, and nobody's task fails since an object 
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -17,9 +18,16 @@ from fractions import Fraction
 from functools import partial
 from gc import get_referents
 from inspect import CORO_CREATED, getcoroutinestate
-from itertools import chain
+from itertools import chain, islice
 from pathlib import PosixPath, PurePosixPath
-from types import BuiltinFunctionType, CoroutineType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CoroutineType,
+    FunctionType,
+    GetSetDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from zlib import crc32
@@ -27,6 +35,7 @@ from zlib import crc32
 from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.glance import is_ordinary_text
+from flowfn.python.slots import held_in, slots_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -53,9 +62,8 @@ def arguments_of(frame: FrameType, parameters: Iterable[str]) -> list[Any]:
 def said_of_arguments(arguments: Iterable[Any]) -> Sequence[str]:
     """What the arguments of a call say of it, the surest first: all; all but what objects hold; all but what looks made
     anew; and what is neither."""
-    rest, teller = "", _Teller()
-    with suppress(Exception):  # where a thread changes them meanwhile
-        rest = teller.call(arguments)
+    teller = _Teller()
+    rest = teller.call(arguments)
     anew, held, held_anew = teller.anew, teller.held, teller.held_anew
     ways = ((*anew, *held, *held_anew), anew, held, ())
     return [f"{rest} {', '.join(apart)}" for apart in ways]
@@ -64,23 +72,24 @@ def said_of_arguments(arguments: Iterable[Any]) -> Sequence[str]:
 class _Teller:
     """Puts values into words."""
 
-    def __init__(self, *, within: int | None = None) -> None:
+    def __init__(self, *, within: int = 0) -> None:
         self.anew: list[str] = []
         """What looks made anew each time."""
         self.held: list[str] = []
         """What objects hold at the time."""
         self.held_anew: list[str] = []
         """Of that, what looks made anew."""
-        self._left = within or 0
-        self._is_within = within is not None
-        """Whether it tells what an object holds: what that leads to isn't told any more."""
+        self._left = within
+        self._looks = 0
+        """At how many objects it may look: at none where it tells what one of them holds."""
 
     def call(self, arguments: Iterable[Any]) -> str:
         """What a call is given: of each argument so much, as one may be large that all have in common."""
         told = []
         for argument in arguments:
-            self._left = _MOST_TOLD
-            told.append(self._told(argument))
+            self._left, self._looks = _MOST_TOLD, _MOST_LOOKS
+            with suppress(Exception):  # where a thread changes it meanwhile, or its class refuses to be asked
+                told.append(self._told(argument))
         return ", ".join(told)
 
     def tell(self, values: Iterable[Any]) -> str:
@@ -144,17 +153,20 @@ class _Teller:
         """All or none, as the first ones are others each time."""
         if len(values) > self._left:
             return ""
-        before, self.anew = self.anew, []
+        before = [(apart, len(apart)) for apart in (self.anew, self.held, self.held_anew)]
         told = sorted(map(self._told, values))
-        self.anew = [*before, *sorted(self.anew)]
+        for apart, others in before:
+            apart[others:] = sorted(apart[others:])
         return ", ".join(told)
 
     def _at_present(self, kind: type, value: Any) -> str:
         """Apart from the rest: the data that an object holds, which others may change at any time."""
         inner = _Teller(within=_MOST_HELD)
         with suppress(Exception):  # what others' objects raise when looked at
-            if not self._is_within and kind.__module__.partition(".")[0].lstrip("_") not in _SHARED:
-                self.held.append(inner.tell(each for each in _held_by(kind, value) if _is_little(each)))
+            if self._looks > 0 and kind.__module__.partition(".")[0].lstrip("_") not in _SHARED:
+                self._looks -= 1
+                held = islice(_held_by(kind, value), _MOST_TOLD)
+                self.held.append(inner.tell(each for each in held if _is_little(each)))
                 self.held_anew += inner.anew
         return ""
 
@@ -166,12 +178,31 @@ def _held_by(kind: type, value: Any) -> Iterable[Any]:
         return (*(value.__defaults__ or ()), *(cell.cell_contents for cell in value.__closure__ or ()))
     if issubclass(kind, type | ModuleType | BuiltinFunctionType):
         return ()
-    if attributes := attributes_of(value):
+    if attributes := _attributes(kind, value):
         return attributes.values()
+    if kind is bytearray:  # copied in one step: while there is a view of it, no thread can have it grow
+        return len(value), bytes(value[:_MOST_BYTES])
     with suppress(TypeError, ValueError, BufferError):
         view = memoryview(value)
-        return view.format, view.shape, view.tobytes() if view.nbytes <= _MOST_BYTES else view.nbytes
+        if not _holds_addresses(view.format):
+            return view.format, view.shape, view.tobytes() if view.nbytes <= _MOST_BYTES else view.nbytes
     return get_referents(value)
+
+
+def _attributes(kind: Any, value: Any) -> dict[str, Any]:
+    """Those that are told without code of its class: what stands for something else might go and get that."""
+    if kind.__getattribute__ is not object.__getattribute__:
+        return {}
+    members = (vars(base)["__dict__"] for base in kind.__mro__ if "__dict__" in vars(base))
+    member = next(members, None)
+    if member is None:
+        return held_in(slots_of(kind), value)
+    return attributes_of(value) if type(member) is GetSetDescriptorType else {}
+
+
+def _holds_addresses(form: str) -> bool:
+    """Whether an array is one of objects or of pointers, whose bytes say where these happen to be."""
+    return not _ADDRESSES.isdisjoint(_NAMES_OF_FIELDS.sub("", form))
 
 
 def _is_little(value: Any) -> bool:
@@ -186,11 +217,18 @@ _TEXTS = frozenset((str, bytes))
 _SEQUENCES = (tuple, list, deque)
 _COLLECTIONS = frozenset((*_SEQUENCES, dict, set, frozenset))
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
-_SHARED = frozenset(("anyio", "asyncio", "concurrent", "flowfn", "logging", "queue", "thread", "threading"))
-"""Whose objects are what branches share, and no items."""
+_ADDRESSES = frozenset("OPXZz&")
+_NAMES_OF_FIELDS = re.compile(":[^:]*:")
+_SHARED = frozenset(
+    ("anyio", "asyncio", "concurrent", "flowfn", "logging", "mmap", "queue", "thread", "threading")
+)
+"""Whose objects are what branches share, and no items. A file that is mapped is also read by looking, and the process
+dies where that has become shorter."""
 
 _MOST_HELD = 20
 """Values that an object holds that tell a branch from others, the first ones."""
+_MOST_LOOKS = 20
+"""Objects of an argument that are looked at, the first ones: one may be a list that all branches have in common."""
 _MOST_BYTES = 100_000
 """Of an array, or a text that an object holds: a larger one is told by its size, or not at all."""
 _MOST_TOLD = 100

@@ -2,11 +2,14 @@
 
 import asyncio
 import sqlite3
+import sys
 from array import array
 from collections import Counter, OrderedDict, UserDict
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from ctypes import py_object
 from functools import partial
+from mmap import mmap
 from random import Random
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -186,6 +189,7 @@ ALIKE: list[tuple[Any, Any]] = [
     (Item("a"), Item("a")),
     (row("a"), row("a")),
     (closure("a"), closure("a")),
+    ((py_object * 1)(["a"]), (py_object * 1)(["a"])),
 ]
 APART: list[tuple[Any, Any]] = [
     ("a", "b"),
@@ -249,11 +253,13 @@ def test_what_an_object_holds_may_have_changed() -> None:
 
 
 def test_what_branches_share_says_nothing_of_them() -> None:
-    """A queue holds what it happens to hold."""
-    queue = asyncio.Queue[int]()
-    before = said_of_work(queue, "a")
-    queue.put_nowait(1)
-    assert said_of_work(queue, "a") == before
+    """A queue holds what it happens to hold, and so does a file that is mapped."""
+    with mmap(-1, 4) as mapped:
+        queue = asyncio.Queue[int]()
+        before = said_of_work(queue, mapped, "a")
+        queue.put_nowait(1)
+        mapped.write(b"text")
+        assert said_of_work(queue, mapped, "a") == before
 
 
 def test_a_set_says_the_same_in_any_order() -> None:
@@ -266,11 +272,36 @@ def test_a_set_says_the_same_in_any_order() -> None:
     assert said_of_work(one) == said_of_work(other)
 
 
+def test_a_set_of_objects_says_the_same_in_any_order() -> None:
+    """They are in the order of where they happen to be."""
+
+    class Alike(Item):
+        def __hash__(self) -> int:
+            return 1
+
+    one, other = (
+        (
+            Alike("a"),
+            Alike("b"),
+        ),
+        (Alike("b"), Alike("a")),
+    )
+    assert [each.id for each in {*one}] != [each.id for each in {*other}]
+    assert said_of_work({*one}) == said_of_work({*other})
+
+
 def test_an_argument_may_hold_itself_or_be_large() -> None:
     """The first hundred values of each are looked at, and no more."""
     box: list[Any] = []
     box.append(box)
     assert said_of_work(box, [*range(10**6)], {*range(10**6)}, "a" * 10**7).said[0].count("list") <= 200
+
+
+def test_what_branches_have_in_common_may_hold_many_objects() -> None:
+    """At twenty of a list it is looked, and at the first hundred attributes of one."""
+    assert said_of_work([Item(f"item {each}") for each in range(1000)]).said[0].count("item") == 20
+    one, other = (SimpleNamespace(**{f"a{each}": object() for each in range(100)}, id=id) for id in "ab")
+    assert said_of_work(one) == said_of_work(other)
 
 
 def test_a_large_argument_hides_no_other_one() -> None:
@@ -290,8 +321,59 @@ def test_an_argument_may_refuse_to_be_looked_at() -> None:
     class ShyItem:
         __getattribute__ = Shy.__getattribute__
 
-    assert said_of_work(Shy()).function == "work"
+    assert said_of_work(Shy(), "a").said[3] != said_of_work(Shy(), "b").said[3]
     assert said_of_work(ShyItem(), "a").said[0] != said_of_work(ShyItem(), "b").said[0]
+
+
+class Lazy:
+    """What stands for something that is to be fetched."""
+
+    def __getattribute__(self, name: str) -> Any:
+        pytest.fail(f"it is asked for {name}")
+
+
+class LazyDict:
+    """The same, that says what it has."""
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        pytest.fail("it is asked for its attributes")
+
+
+class LazyRest:
+    """The same of what it doesn't have itself."""
+
+    __slots__ = ("id",)
+
+    def __getattr__(self, name: str) -> Any:
+        pytest.fail(f"it is asked for {name}")
+
+
+@pytest.mark.parametrize("kind", [Lazy, LazyDict, LazyRest])
+def test_looking_at_an_argument_fetches_nothing(kind: type) -> None:
+    """It would be fetched by the loop, and for nobody."""
+    assert kind.__name__ in said_of_work(kind()).said[0]
+
+
+def test_bytes_may_grow_while_they_are_looked_at() -> None:
+    """A thread may go on at any line."""
+    grown, failed = bytearray(b"a"), []
+
+    def grow(*_: Any) -> Any:
+        try:
+            grown.append(0)
+        except BufferError as error:
+            failed.append(error)
+        return grow
+
+    before = sys.gettrace()
+    sys.settrace(grow)
+    try:
+        said_of_work(grown)
+    finally:
+        sys.settrace(before)
+    assert len(grown) > 1
+    assert failed == []
 
 
 def nested(makers: str, recorded: Iterable[int] = ()) -> dict[str, list[int]]:
