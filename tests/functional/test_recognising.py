@@ -279,13 +279,7 @@ def test_a_set_of_objects_says_the_same_in_any_order() -> None:
         def __hash__(self) -> int:
             return 1
 
-    one, other = (
-        (
-            Alike("a"),
-            Alike("b"),
-        ),
-        (Alike("b"), Alike("a")),
-    )
+    one, other = [Alike("a"), Alike("b")], [Alike("b"), Alike("a")]
     assert [each.id for each in {*one}] != [each.id for each in {*other}]
     assert said_of_work({*one}) == said_of_work({*other})
 
