@@ -26,6 +26,7 @@ _BITS = (48, 40, 40, 40, 32)
 place."""
 
 _MASKS = tuple((1 << bits) - 1 for bits in _BITS)
+_SHIFTS = tuple(sum(_BITS[place:]) for place in range(1, len(_BITS) + 1))
 
 _PLACE = len(_BITS)
 """Where that key is among those of a branch, after that by the whole number."""
@@ -64,8 +65,8 @@ class Recognition:
     def __init__(self, recorded: Callable[[], Iterable[int]]) -> None:
         self._recorded = recorded
         """The numbers of those that have left records, the earliest first."""
-        self._known: Sequence[Mapping[int, Sequence[int]]] | None = None
-        """The same by each of their keys."""
+        self._known: _Known | None = None
+        """The same, once somebody has asked for them."""
         self._made: dict[tuple[int, int], int] = {}
         """How many there are by what is said of them and of their maker, the latest last."""
         self._taken: set[int] = set()
@@ -99,10 +100,13 @@ class Recognition:
         """Give numbers to those that wait for one."""
         waiting, self.waiting = self.waiting, []
         if self._known is None:
-            self._known = _by_keys(self._recorded())
-        for level, known in enumerate(self._known):
+            self._known = _Known(self._recorded())
+        left = waiting if self._known.numbers else []
+        for level in range(1 + len(_BITS)):
+            left = [branch for branch in left if branch.number is None]
+            known = self._known.by(level) if left else {}
             for is_moved in (False, True):
-                for branch in waiting:
+                for branch in left:
                     if branch.number is None and (recorded := known.get(branch.keys[level])) is not None:
                         self._look_for(branch, level, recorded, is_moved=is_moved)
         for branch in waiting:
@@ -129,6 +133,23 @@ class Recognition:
         branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
 
 
+class _Known:
+    """The numbers of branches that have left records, the earliest first."""
+
+    def __init__(self, recorded: Iterable[int]) -> None:
+        self.numbers = [number for number in recorded if number >= _TOLD]
+        self._by: dict[int, Mapping[int, Sequence[int]]] = {}
+
+    def by(self, level: int) -> Mapping[int, Sequence[int]]:
+        """The same by one of their keys: by most of these nobody looks for any."""
+        if level not in self._by:
+            found = defaultdict[int, list[int]](list)
+            for number in self.numbers:
+                found[_parts(number)[level - 1] if level else number].append(number)
+            self._by[level] = found
+        return self._by[level]
+
+
 def _keys(parts: Iterable[int]) -> Sequence[int]:
     """By what a branch is found: by its whole number, and by each of its parts, of which there may be more bits."""
     number, keys = 1, []
@@ -142,20 +163,7 @@ def _parts(number: int) -> Sequence[int]:
     """Those of a number; of a branch that wasn't noted as it was made, they are all the same."""
     if number < _TOLD:
         return (number,) * len(_BITS)
-    parts = []
-    for bits, mask in zip(reversed(_BITS), reversed(_MASKS), strict=True):
-        parts.append(number & mask)
-        number >>= bits
-    return parts[::-1]
-
-
-def _by_keys(recorded: Iterable[int]) -> Sequence[Mapping[int, Sequence[int]]]:
-    found = [defaultdict[int, list[int]](list) for _ in range(1 + len(_BITS))]
-    for number in recorded:
-        if number >= _TOLD:
-            for key, numbers in zip((number, *_parts(number)), found, strict=True):
-                numbers[key].append(number)
-    return found if found[0] else ()
+    return [number >> shift & mask for shift, mask in zip(_SHIFTS, _MASKS, strict=True)]
 
 
 def _hash(said: str) -> int:
