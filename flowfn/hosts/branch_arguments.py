@@ -72,14 +72,15 @@ def said_of_arguments(arguments: Iterable[Any]) -> Sequence[str]:
 class _Teller:
     """Puts values into words."""
 
-    def __init__(self, *, within: int = 0) -> None:
+    def __init__(self, *, left: int = 0) -> None:
         self.anew: list[str] = []
         """What looks made anew each time."""
         self.held: list[str] = []
         """What objects hold at the time."""
         self.held_anew: list[str] = []
         """Of that, what looks made anew."""
-        self._left = within
+        self._left = left
+        """How many values it may tell yet."""
         self._looks = 0
         """At how many objects it may look: at none where it tells what one of them holds."""
 
@@ -161,10 +162,10 @@ class _Teller:
 
     def _at_present(self, kind: type, value: Any) -> str:
         """Apart from the rest: the data that an object holds, which others may change at any time."""
-        inner = _Teller(within=_MOST_HELD)
         with suppress(Exception):  # what others' objects raise when looked at
             if self._looks > 0 and kind.__module__.partition(".")[0].lstrip("_") not in _SHARED:
                 self._looks -= 1
+                inner = _Teller(left=_MOST_HELD)
                 held = islice(_held_by(kind, value), _MOST_TOLD)
                 self.held.append(inner.tell(each for each in held if _is_little(each)))
                 self.held_anew += inner.anew
