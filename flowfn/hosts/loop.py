@@ -60,6 +60,10 @@ IN_PLACE = 64
 otherwise keep all else from running, and keep what was scheduled for each of them in the loop's queue."""
 
 
+FEW = 64
+"""So many jobs of a run are under way, and the next begin in turns; see `hosts/admission.py`."""
+
+
 class LoopHost:
     """Runs attempts on the running event loop."""
 
@@ -122,7 +126,8 @@ class LoopHost:
         job = future.take()
         if job is not None:
             context, future.context = future.context, None  # the task's own, even while an eager one is made
-            task = self.loop.create_task(_settle(future, job), context=context)
+            frame = current_frame.get() if context is None else context.get(current_frame)
+            task = self.loop.create_task(_settle(future, job, self._turn(frame)), context=context)
             self._tasks[future] = task
             task.add_done_callback(lambda _: self._ended(future))
 
@@ -144,9 +149,17 @@ class LoopHost:
         if frame is not None and frame.depth % DEPTH >= DEPTH - 2:
             self.begin(future)
         job = future.take()
-        return self._wait(future) if job is None else self._settle_here(future, job)
+        if job is None:
+            return self._wait(future)
+        return self._settle_here(future, job, self._turn(frame))
 
-    async def _settle_here(self, future: Future[Any], job: Job) -> None:
+    def _turn(self, frame: Frame | None) -> asyncio.Future[None] | None:
+        """When a job may begin that a frame's code called; None where that is at once."""
+        if self._saver is None or len(self._tasks) + len(self._awaiting) < FEW:
+            return None
+        return self._admission.turn(1 if frame is None else frame.depth + 1)
+
+    async def _settle_here(self, future: Future[Any], job: Job, turn: asyncio.Future[None] | None) -> None:
         """Run a taken job in the task that awaits it, which goes on where the future alone is cancelled.
 
         In the context of its call, as it would in a task of its own: what it sees mustn't depend on who comes first.
@@ -155,7 +168,7 @@ class LoopHost:
         assert me is not None
         self._awaiting[future], cancelled = me, me.cancelling()
         try:
-            await apart(_settle(future, job), future.context or copy_context())
+            await apart(_settle(future, job, turn), future.context or copy_context())
         except asyncio.CancelledError:
             if future in self._awaiting or me.uncancel() > cancelled:
                 raise
@@ -472,10 +485,12 @@ def _running(frame: Frame) -> list[Future[Any]]:
     return [future for future in calls if not (future.done() or future.held or future.waiting)]
 
 
-async def _settle(future: Future[Any], job: Job) -> None:
-    """Run a taken job to its end in this task; a cancellation of the task cancels the future."""
+async def _settle(future: Future[Any], job: Job, turn: asyncio.Future[None] | None = None) -> None:
+    """Run a taken job to its end in this task, when it may begin; a cancellation of the task cancels the future."""
     around = sys.exc_info()[1]
     try:
+        if turn is not None:
+            await turn
         value = await job()
     except asyncio.CancelledError:
         future.abandon()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from flowfn.hosts.admission import Admission
+from flowfn.hosts.admission import ELSEWHERE, INLINE, Admission
 from flowfn.hosts.claims import Claimer
 from flowfn.hosts.commits import Committer
 from flowfn.hosts.left_behind import LeftBehind
@@ -28,8 +28,8 @@ class Shared:
     """What all runs of one event loop share."""
 
     def __init__(self) -> None:
-        self._admissions: dict[int, Admission] = {}
-        """By the id of the saver, of which nothing else is asked. Who gets the id later finds nobody waiting."""
+        self._admissions: dict[tuple[int, bool], Admission] = {}
+        """By the id of the saver, and whether it is quick. Who gets the id later finds nobody waiting."""
         self.committer = Committer()
         self.claimer = Claimer()
         self.left_behind = LeftBehind()
@@ -71,7 +71,9 @@ class Shared:
 
     def admission_to(self, saver: Saver) -> Admission:
         """Who may begin with a saver."""
-        return self._admissions.get(id(saver)) or self._admissions.setdefault(id(saver), Admission())
+        key = id(saver), saver.inline
+        most = INLINE if saver.inline else ELSEWHERE
+        return self._admissions.get(key) or self._admissions.setdefault(key, Admission(most))
 
 
 _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = WeakKeyDictionary()

@@ -48,8 +48,8 @@ def loop_hosts() -> Hosts:
 async def hosts_in_turn(setup: Setup) -> Hosts:
     """`loop_hosts`, when it is the turn of a run to begin there; what is called inside another one begins at once."""
     if current_frame.get() is None and current_world.get() is None and (saver := setup.saver) is not None:
-        from flowfn.hosts.admission import ELSEWHERE, INLINE
         from flowfn.hosts.shared import shared
 
-        await shared(needed_loop()).admission_to(saver).turn(INLINE if saver.inline else ELSEWHERE)
+        if (turn := shared(needed_loop()).admission_to(saver).turn()) is not None:
+            await turn
     return loop_hosts()

@@ -1,10 +1,11 @@
-"""Runs that are called together on one event loop begin a few at a time; who waits for anything but the database keeps
-nobody from beginning."""
+"""Runs that are called together on one event loop begin a few at a time, and so do the calls of one; who waits for
+anything but the database keeps nobody from beginning."""
 
 import asyncio
 import gc
 import threading
 import weakref
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from checkpointers import MemorySaver, SqliteSaver
 from flowfn import entrypoint, task
 from flowfn.hosts.admission import ELSEWHERE, INLINE
+from flowfn.hosts.loop import FEW
 from flowfn.ports import Saver
 
 from ..worlds import World
@@ -232,3 +234,145 @@ def test_a_saver_need_not_be_hashable() -> None:
         return await asyncio.gather(*(wf.ainvoke(number) for number in range(2 * INLINE)))
 
     assert asyncio.run(together()) == [number + 1 for number in range(2 * INLINE)]
+
+
+class Watched:
+    """Counts how many are between their beginning and their end, and notes in which order they begin."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.alive = self.peak = 0
+
+    def begins(self, number: int) -> None:
+        self.begun.append(number)
+        self.alive += 1
+        self.peak = max(self.peak, self.alive)
+
+    def ends(self) -> None:
+        self.alive -= 1
+
+
+async def gathered(calls: list[Awaitable[int]]) -> list[int]:
+    """Each awaited in an asyncio task that `gather` makes."""
+    return await asyncio.gather(*calls)
+
+
+async def one_by_one(calls: list[Awaitable[int]]) -> list[int]:
+    """Each awaited when those before it have ended, as it runs in a task of ours."""
+    return [await call for call in calls]
+
+
+@pytest.mark.parametrize("await_all", [gathered, one_by_one])
+def test_of_many_calls_few_are_under_way(
+    async_world: World, await_all: Callable[[list[Awaitable[int]]], Awaitable[list[int]]]
+) -> None:
+    """Those that were made first end before the last begin, and begin in the order in which they were made."""
+    limit, watched = most(async_world.saver), Watched()
+
+    @task
+    async def step(number: int) -> int:
+        watched.begins(number)
+        await one()
+        watched.ends()
+        return number
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(count: int) -> list[int]:
+        return await await_all([step(number) for number in range(count)])
+
+    count = 5 * limit + FEW
+    assert asyncio.run(wf.ainvoke(count)) == list(range(count))
+    assert watched.peak < 3 * limit + FEW
+    assert [number for number in watched.begun if number] == list(
+        range(1, count)
+    )  # the first has its source kept
+
+
+def test_calls_that_wait_for_each_other_all_begin(async_world: World) -> None:
+    """However many: the last one lets all others go on."""
+    count, here, all_here = 5 * most(async_world.saver) + FEW, 0, asyncio.Event()
+
+    @task
+    async def meets(number: int) -> int:
+        nonlocal here
+        here += 1
+        if here == count:
+            all_here.set()
+        await all_here.wait()
+        return number
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(count: int) -> list[int]:
+        return await asyncio.gather(*(meets(number) for number in range(count)))
+
+    assert asyncio.run(wf.ainvoke(count)) == list(range(count))
+
+
+def test_what_is_called_deeper_goes_first(async_world: World) -> None:
+    """So that many calls that each make several of their own aren't all half done at once."""
+    limit, watched = most(async_world.saver), Watched()
+
+    @task
+    async def outer(number: int) -> int:
+        watched.begins(number)
+        found = [await one() for _ in range(5)]
+        watched.ends()
+        return number + sum(found)
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(count: int) -> list[int]:
+        return await asyncio.gather(*(outer(number) for number in range(count)))
+
+    count = 6 * limit + FEW
+    assert asyncio.run(wf.ainvoke(count)) == [number + 5 for number in range(count)]
+    assert watched.peak < 3 * limit + FEW
+
+
+def test_a_call_that_is_cancelled_before_its_turn_never_begins(async_world: World) -> None:
+    """It is cancelled as one that runs is, nothing is recorded of it, and the others have their turn."""
+    limit, watched = most(async_world.saver), Watched()
+    count = 4 * limit + FEW
+
+    @task
+    async def step(number: int) -> int:
+        watched.begins(number)
+        return number
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(count: int) -> list[Any]:
+        calls = [step(number) for number in range(count)]
+        together = asyncio.gather(*calls, return_exceptions=True)
+        await asyncio.sleep(0)
+        for call in calls[count // 2 : -1]:
+            assert call.cancel()
+        return [each if isinstance(each, int) else type(each).__name__ for each in await together]
+
+    ended = [*range(count // 2), *["CancelledError"] * (count - count // 2 - 1), count - 1]
+    assert asyncio.run(wf.ainvoke(count)) == ended
+    assert sorted(watched.begun) == [*range(count // 2), count - 1]
+
+
+def test_one_that_fails_under_a_task_group_keeps_the_rest_from_beginning(async_world: World) -> None:
+    """The group cancels those that wait for their turn, and the run ends with the error."""
+    begun: list[int] = []
+
+    @task
+    async def step(number: int) -> int:
+        begun.append(number)
+        if number == 1:
+            raise ValueError("no such item")
+        return number
+
+    async def each(number: int) -> int:
+        return await step(number)
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(count: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(count):
+                group.create_task(each(number))
+
+    count = 6 * most(async_world.saver) + FEW
+    with pytest.raises(ExceptionGroup):
+        asyncio.run(wf.ainvoke(count))
+    assert len(begun) < count
