@@ -20,6 +20,7 @@ from threading import get_ident
 from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.futures import Future
 from flowfn.hosts.branch_arguments import ATOMS, arguments_of, said_of_arguments
 from flowfn.identity.code.compiled import parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from dis import Instruction
     from types import FrameType
 
-__all__ = ["BranchCall", "call_of", "given_to", "is_own", "said_of", "waiting_in"]
+__all__ = ["BranchCall", "awaits_a_call", "call_of", "given_to", "is_own", "said_of", "waiting_in"]
 
 _OURS = ("flowfn.", "graph_compat.", "checkpointers.")
 _INSTALLED = tuple(os.sep.join(("", folder, "")) for folder in ("site-packages", "dist-packages"))
@@ -65,6 +66,19 @@ _NO_HANDLES = (
     CodeType,
     type,
 )
+
+
+def awaits_a_call(coro: Any) -> bool:
+    """Whether a coroutine does nothing but await a call of a task, as asyncio makes one of that for `gather`."""
+    code = getattr(coro, "cr_code", None) or getattr(
+        coro, "gi_code", None
+    )  # before Python 3.12 it is a generator
+    if code is None or code.co_name != "_wrap_awaitable" or code.co_filename != _TASKS:
+        return False
+    return Future in map(type, get_referents(coro))  # no frame's locals, for which a dict would be made
+
+
+_TASKS = asyncio.tasks.__file__
 
 
 def is_own(frame: FrameType | None) -> bool:

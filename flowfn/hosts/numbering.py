@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame, met_by
-from flowfn.hosts.branch_calls import call_of, given_to, is_own, said_of, waiting_in
+from flowfn.hosts.branch_calls import awaits_a_call, call_of, given_to, is_own, said_of, waiting_in
 from flowfn.hosts.recognising import Branch, Recognition
 from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
@@ -47,6 +47,10 @@ _WAIT_FOR = asyncio.wait_for.__code__
 
 _MET = 1 << 32
 """In the numbers of branches that weren't noted as they were made."""
+
+
+_WAITS = Branch(-1)
+"""Stands for all branches that do nothing but wait for a call: they make none, so that no record is of one."""
 
 
 class _Place:
@@ -99,6 +103,10 @@ class TaskFactory:
         frame = current_frame.get() if context is None else context.get(current_frame)
         if frame is None:
             return _Task(coro, loop=loop, **options)
+        if awaits_a_call(coro):
+            task = _Task(coro, loop=loop, **options)
+            numbers_of(frame).given[task] = _WAITS
+            return task
         numbers, branch, waiter = numbers_of(frame), None, None
         way = _Way(sys._getframe(1))
         if way.waits:
