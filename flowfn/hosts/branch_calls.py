@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.futures import Future
 from flowfn.hosts.branch_arguments import ATOMS, arguments_of, said_of_arguments
+from flowfn.hosts.in_task import settle_in_task
 from flowfn.identity.code.compiled import parameters_of, steps_of
 from flowfn.identity.forms.attributes import attributes_of
 
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
     from dis import Instruction
     from types import FrameType
 
-__all__ = ["BranchCall", "awaits_a_call", "call_of", "given_to", "is_own", "said_of", "waiting_in"]
+__all__ = [
+    "BranchCall",
+    "awaits_a_call",
+    "call_of",
+    "given_to",
+    "is_own",
+    "runs_a_job",
+    "said_of",
+    "waiting_in",
+]
 
 _OURS = ("flowfn.", "graph_compat.", "checkpointers.")
 _INSTALLED = tuple(os.sep.join(("", folder, "")) for folder in ("site-packages", "dist-packages"))
@@ -66,6 +76,14 @@ _NO_HANDLES = (
     CodeType,
     type,
 )
+
+
+def runs_a_job(coro: Any) -> bool:
+    """Whether a coroutine runs a job of ours: that has a frame of its own, and is no branch of the one around it."""
+    return getattr(coro, "cr_code", None) is _JOB
+
+
+_JOB = settle_in_task.__code__
 
 
 def awaits_a_call(coro: Any) -> bool:

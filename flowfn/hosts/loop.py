@@ -7,7 +7,6 @@ becomes an asyncio task of its own at the loop's next turn.
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from asyncio import run_coroutine_threadsafe
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -18,7 +17,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.errors import Stopped
 from flowfn.futures import BLOCKS, Future, Job, Turn
 from flowfn.hosts.branches import is_held_for_branch, until_placeable, watch_of
 from flowfn.hosts.claims import claims_together
@@ -26,6 +24,7 @@ from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
+from flowfn.hosts.in_task import settle_in_task
 from flowfn.hosts.in_turn import some_wait_for_turns, turn_of
 from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.moment import ending, stand_still
@@ -43,7 +42,6 @@ from flowfn.hosts.workers import run_soon
 from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import needed_loop
-from flowfn.python.handling import part_from
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -127,7 +125,7 @@ class LoopHost:
         if job is not None:
             context, future.context = future.context, None  # the task's own, even while an eager one is made
             frame = current_frame.get() if context is None else context.get(current_frame)
-            task = self.loop.create_task(_settle(future, job, self._turn(frame)), context=context)
+            task = self.loop.create_task(settle_in_task(future, job, self._turn(frame)), context=context)
             self._tasks[future] = task
             task.add_done_callback(lambda _: self._ended(future))
 
@@ -168,7 +166,7 @@ class LoopHost:
         assert me is not None
         self._awaiting[future], cancelled = me, me.cancelling()
         try:
-            await apart(_settle(future, job, turn), future.context or copy_context())
+            await apart(settle_in_task(future, job, turn), future.context or copy_context())
         except asyncio.CancelledError:
             if future in self._awaiting or me.uncancel() > cancelled:
                 raise
@@ -291,7 +289,7 @@ class LoopHost:
                 if len(futures) == 1:
                     self._let_end(future)
             elif len(futures) == 1 and (job := future.take()) is not None:
-                await _settle(future, job)
+                await settle_in_task(future, job)
             if not future.done():
                 await (self._wait(future) if len(futures) == 1 else self._watch(future))
 
@@ -483,24 +481,3 @@ def _running(frame: Frame) -> list[Future[Any]]:
     """The calls of a frame that are under way."""
     calls = frame.open_calls()
     return [future for future in calls if not (future.done() or future.held or future.waiting)]
-
-
-async def _settle(future: Future[Any], job: Job, turn: asyncio.Future[None] | None = None) -> None:
-    """Run a taken job to its end in this task, when it may begin; a cancellation of the task cancels the future."""
-    around = sys.exc_info()[1]
-    try:
-        if turn is not None:
-            await turn
-        value = await job()
-    except asyncio.CancelledError:
-        future.abandon()
-        raise
-    except Stopped:
-        future.abandon()
-    except BaseException as error:
-        part_from(error, around)
-        future.set_exception(error)
-    else:
-        future.set_result(value)
-    finally:
-        del around  # the error's traceback names this frame

@@ -26,7 +26,15 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame, met_by
-from flowfn.hosts.branch_calls import awaits_a_call, call_of, given_to, is_own, said_of, waiting_in
+from flowfn.hosts.branch_calls import (
+    awaits_a_call,
+    call_of,
+    given_to,
+    is_own,
+    runs_a_job,
+    said_of,
+    waiting_in,
+)
 from flowfn.hosts.recognising import Branch, Recognition
 from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
@@ -101,7 +109,7 @@ class TaskFactory:
     def _make(self, loop: Loop, coro: Coroutine[Any, Any, Any], **options: Any) -> Any:
         context = options.get("context")
         frame = current_frame.get() if context is None else context.get(current_frame)
-        if frame is None:
+        if frame is None or runs_a_job(coro):
             return _Task(coro, loop=loop, **options)
         if awaits_a_call(coro):
             task = _Task(coro, loop=loop, **options)
