@@ -148,6 +148,29 @@ def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
     check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
 
 
+GATHERED = {
+    # The asyncio task that waits for it, which is told from no other branch.
+    "none": Cost(83, 0),
+    # It begins in its turn, and its commit is one of a group.
+    "memory": Cost(199, 0),
+    "sqlite": Cost(199, 1.3),
+}
+
+
+def test_a_gathered_call_costs_the_same_beside_many(saver: Saver | None) -> None:
+    """However many are awaited together, each looks at itself alone."""
+
+    @entrypoint(checkpointer=saver)
+    async def workflow(size: int) -> int:
+        return sum(await asyncio.gather(*(step_async(number) for number in range(size))))
+
+    def gathered(size: int) -> Cost:
+        return cost(lambda: asyncio.run(workflow.ainvoke(size, config(size))))
+
+    gathered(10)
+    check(gathered, TASKS, GATHERED[kind(saver)])
+
+
 RESUMED = {"memory": Cost(46, 0), "sqlite": Cost(48, 0)}
 """Identity, lookup, the claim that keeps others off the record, a future that is done. All come in one fetch."""
 
