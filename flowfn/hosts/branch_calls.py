@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BranchCall",
-    "awaits_a_call",
+    "call_awaited_by",
     "call_of",
     "given_to",
     "is_own",
@@ -86,14 +86,14 @@ def runs_a_job(coro: Any) -> bool:
 _JOB = settle_in_task.__code__
 
 
-def awaits_a_call(coro: Any) -> bool:
-    """Whether a coroutine does nothing but await a call of a task, as asyncio makes one of that for `gather`."""
-    code = getattr(coro, "cr_code", None) or getattr(
-        coro, "gi_code", None
-    )  # before Python 3.12 it is a generator
+def call_awaited_by(coro: Any) -> Future[Any] | None:
+    """The call of a task that a coroutine does nothing but await, as asyncio makes one of that for `gather`."""
+    # Before Python 3.12 it is a generator.
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
     if code is None or code.co_name != "_wrap_awaitable" or code.co_filename != _TASKS:
-        return False
-    return Future in map(type, get_referents(coro))  # no frame's locals, for which a dict would be made
+        return None
+    # Not by its frame's locals: a dict would be made of them, and kept.
+    return next((each for each in get_referents(coro) if type(each) is Future), None)
 
 
 _TASKS = asyncio.tasks.__file__

@@ -27,7 +27,7 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from flowfn.context import current_frame, met_by
 from flowfn.hosts.branch_calls import (
-    awaits_a_call,
+    call_awaited_by,
     call_of,
     given_to,
     is_own,
@@ -55,10 +55,6 @@ _WAIT_FOR = asyncio.wait_for.__code__
 
 _MET = 1 << 32
 """In the numbers of branches that weren't noted as they were made."""
-
-
-_WAITS = Branch(-1)
-"""Stands for all branches that do nothing but wait for a call: they make none, so that no record is of one."""
 
 
 class _Place:
@@ -111,9 +107,9 @@ class TaskFactory:
         frame = current_frame.get() if context is None else context.get(current_frame)
         if frame is None or runs_a_job(coro):
             return _Task(coro, loop=loop, **options)
-        if awaits_a_call(coro):
+        if (awaited := call_awaited_by(coro)) is not None:
             task = _Task(coro, loop=loop, **options)
-            numbers_of(frame).given[task] = _WAITS
+            numbers_of(frame).given[task] = Branch(None, awaited.call)
             return task
         numbers, branch, waiter = numbers_of(frame), None, None
         way = _Way(sys._getframe(1))
@@ -214,6 +210,8 @@ class Numbers:
         """The number of a branch that was made."""
         if branch.number is None:
             self._recognition.recognise()
+        if branch.number is None:  # it only awaits a call, of which a callback may call something
+            branch.number = self._by_code(branch.function).number
         assert branch.number is not None
         return branch.number
 

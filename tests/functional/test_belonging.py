@@ -791,6 +791,29 @@ class Shop:
         return str(await self.charge(item, await self.number("customers"), uuid4()))
 
 
+def test_what_callbacks_of_gathered_calls_call_keeps_its_records(async_world: World) -> None:
+    """G2: the callback of a future runs in the asyncio task that `gather` made to await it."""
+    shop, lost = Shop(async_world), True
+
+    @async_world.entrypoint
+    async def wf() -> list[int]:
+        numbers: list[Awaitable[int]] = []
+        calls = [shop.charge(item, 0, UUID(int=0)) for item in "abc"]
+        for call in calls:
+            call.add_done_callback(lambda _: numbers.append(shop.number("customers")))
+        await asyncio.gather(*calls)
+        found = await asyncio.gather(*numbers)
+        if lost:
+            raise ConnectionError("lost")
+        return sorted(found)
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    lost = False
+    assert async_world.invoke(wf, None, thread_id="t") == [1, 2, 3]
+    assert sorted(shop.charged) == ["a", "b", "c"]
+
+
 def test_branches_with_arguments_that_differ_each_time_are_told_by_their_places(async_world: World) -> None:
     """G2: of what nobody can tell to be made anew the place counts, as of a random choice."""
     shop, attempts = Shop(async_world), count()
