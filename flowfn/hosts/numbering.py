@@ -5,9 +5,10 @@ whatever has ended meanwhile. So tasks are noted as they are made, by the loop's
 there: those that the project's code makes, those that run it, and those that a library was given code of the project's
 for, as a task group of anyio's is. `asyncio.as_completed` makes them in the order of a set, so the order counts in
 which it was given what it runs; and what `asyncio.wait_for` waits for is a part of the branch that waits, as it makes a
-task for that before Python 3.12 alone. What a library runs in tasks of its own isn't noted, as it may make others each
-time. One that another factory made is told by its name and what it runs; so is that of a project that is installed
-where libraries are.
+task for that before Python 3.12 alone. What does nothing but await a call, as `asyncio.gather` makes a task of each, is
+told by that, should anybody ask. What a library runs in tasks of its own isn't noted, as it may make others each time.
+One that another factory made is told by its name and what it runs; so is that of a project that is installed where
+libraries are.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Branch:
         self.number = number
         """None until it is recognised."""
         self.function = function
-        """What it runs, and the number of the branch that made it."""
+        """What it runs, and the number of the branch that made it; of one that only awaits a call, the id of that."""
         self.keys = keys
         """What it may be recognised by, the surest first: that is its number, if it is a new one."""
 
