@@ -2,7 +2,8 @@
 
 Rule: those that are due in the same turn share one transaction, written in place where the saver is quick (`inline`)
 and free, else on a thread. Who commits again before anybody else has doesn't wait for the turn's end: there is nobody
-to share with.
+to share with. Nor does a turn that is long, as where tasks compute or block without awaiting anything: what they have
+done must not stay without a record until the last of them has ended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from flowfn.hosts.admission import Admission
+from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.workers import run_soon
 
 if TYPE_CHECKING:
@@ -23,14 +25,29 @@ if TYPE_CHECKING:
 COMMITS_IN_PLACE = 8
 """So many commits of one asyncio task in a row, and the loop gets a turn: they take about a millisecond."""
 
+LONG = 0.005
+"""Seconds after which commits of a turn are written before its end. A transaction takes a tenth of that at most."""
+
 _Due = tuple["Commit", "asyncio.Future[None]"]
+
+
+class _Turn:
+    """What is due in a turn of the loop for one saver, and since when nothing was written of it."""
+
+    __slots__ = ("due", "saver", "since")
+
+    def __init__(self, saver: Saver, since: float) -> None:
+        self.saver = saver
+        self.since = since
+        self.due: list[_Due] = []
 
 
 class Committer:
     """Gathers the commits that all runs of one event loop have due in one of its turns."""
 
-    def __init__(self) -> None:
-        self._due: dict[int, tuple[Saver, list[_Due]]] = {}
+    def __init__(self, clock: Clock = SYSTEM) -> None:
+        self._elapsed = clock.elapsed
+        self._turns: dict[int, _Turn] = {}
         self._last: int | None = None
         """The id of the asyncio task that committed last."""
         self._in_place = itertools.count(1)
@@ -40,19 +57,26 @@ class Committer:
 
         It is made even if whoever waits for it is cancelled meanwhile.
         """
-        due = self._due.get(id(saver))
+        turn = self._turns.get(id(saver))
         loop = asyncio.get_running_loop()
         me, last = id(asyncio.current_task(loop)), self._last
         self._last = me
-        if me == last and due is None and saver.inline and await self._commit_in_place(saver, commit):
+        if me == last and turn is None and saver.inline and await self._commit_in_place(saver, commit):
             return
         written = loop.create_future()
-        if due is None:
-            self._due[id(saver)] = due = (saver, [])
-            loop.call_soon(self._flush, loop, id(saver))
-        due[1].append((commit, written))
+        now = self._elapsed()
+        if turn is None:
+            self._turns[id(saver)] = turn = _Turn(saver, now)
+            loop.call_soon(self._end, loop, turn)
+        turn.due.append((commit, written))
+        if now - turn.since > LONG:
+            _write(loop, turn)
+            turn.since = self._elapsed()
         with admission:
+            made = written.done()
             await written
+            if made:  # and so nothing was waited for: the turn goes on to others
+                await asyncio.sleep(0)
 
     async def _commit_in_place(self, saver: Saver, commit: Commit) -> bool:
         """Make a commit at once, where nobody else is writing; says whether it is made."""
@@ -66,31 +90,39 @@ class Committer:
             await asyncio.sleep(0)
         return True
 
-    def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
-        """Write what is due: in place where the saver is quick and free, else on a thread."""
-        saver, due = self._due.pop(key)
-        commits = [commit for commit, _ in due]
-        if saver.inline:
-            try:
-                _tell(due, saver.commit(commits, wait=False))
-                return
-            except BlockingIOError:
-                pass
-            except BaseException as error:
-                _tell(due, [error] * len(due))
-                return
+    def _end(self, loop: asyncio.AbstractEventLoop, turn: _Turn) -> None:
+        """The turn ends: write what is still due."""
+        del self._turns[id(turn.saver)]
+        if turn.due:
+            _write(loop, turn)
 
-        def commit_and_tell() -> None:
-            try:
-                errors: Sequence[BaseException | None] = saver.commit(commits)
-            except BaseException as error:
-                errors = [error] * len(due)
-            call_soon(loop, _tell, due, errors)
 
+def _write(loop: asyncio.AbstractEventLoop, turn: _Turn) -> None:
+    """Write what is due: in place where the saver is quick and free, else on a thread."""
+    saver, due = turn.saver, turn.due
+    turn.due = []
+    commits = [commit for commit, _ in due]
+    if saver.inline:
         try:
-            run_soon(commit_and_tell)
-        except RuntimeError as error:  # no thread can be started
+            _tell(due, saver.commit(commits, wait=False))
+            return
+        except BlockingIOError:
+            pass
+        except BaseException as error:
             _tell(due, [error] * len(due))
+            return
+
+    def commit_and_tell() -> None:
+        try:
+            errors: Sequence[BaseException | None] = saver.commit(commits)
+        except BaseException as error:
+            errors = [error] * len(due)
+        call_soon(loop, _tell, due, errors)
+
+    try:
+        run_soon(commit_and_tell)
+    except RuntimeError as error:  # no thread can be started
+        _tell(due, [error] * len(due))
 
 
 def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:

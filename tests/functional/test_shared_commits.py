@@ -1,6 +1,8 @@
 """What event loops commit: together what is due in one turn, at once what nobody could share."""
 
 import asyncio
+import itertools
+import time
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -9,10 +11,13 @@ from typing import Any
 import pytest
 
 from checkpointers import SqliteSaver
-from flowfn import entrypoint, task
+from flowfn import entrypoint, gather, task
 from flowfn.hosts.admission import Admission
-from flowfn.hosts.commits import COMMITS_IN_PLACE, Committer
+from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.commits import COMMITS_IN_PLACE, LONG, Committer
 from flowfn.ports import Commit
+
+from ..worlds import World
 
 
 class Quick:
@@ -32,7 +37,17 @@ class Quick:
         return [self.refuses] * len(commits)
 
 
-def committing(saver: Any, *authors: Sequence[str]) -> Quick:
+class Slow(Clock):
+    """A clock by which a turn of the loop is long: it goes on whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self._looks = itertools.count()
+
+    def elapsed(self) -> float:
+        return next(self._looks) * 2 * LONG
+
+
+def committing(saver: Any, *authors: Sequence[str], clock: Clock = SYSTEM) -> Quick:
     """Have each author, in an asyncio task of its own, make its commits one after another."""
 
     async def author(committer: Committer, threads: Sequence[str]) -> None:
@@ -40,7 +55,7 @@ def committing(saver: Any, *authors: Sequence[str]) -> Quick:
             await committer.commit(saver, Commit(thread), Admission())
 
     async def together() -> None:
-        committer = Committer()
+        committer = Committer(clock)
         await asyncio.gather(*(author(committer, threads) for threads in authors))
 
     asyncio.run(together())
@@ -72,6 +87,49 @@ def test_those_that_commit_in_one_turn_share_each_transaction() -> None:
     """However many commits each of them makes."""
     saver = committing(Quick(), ["a1", "a2", "a3"], ["b1", "b2", "b3"])
     assert saver.batches == [["a1", "b1"], ["a2", "b2"], ["a3", "b3"]]
+
+
+def test_a_long_turn_does_not_keep_what_is_due() -> None:
+    """As of tasks that compute: it is written as they go, and each of them lets others go on before its next one."""
+    saver = committing(Quick(), ["a1", "a2"], ["b1"], ["c1"], ["d1"], clock=Slow())
+    assert saver.batches == [["a1", "b1"], ["c1"], ["d1"], ["a2"]]
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_what_a_long_turn_could_not_write_is_refused(busy: bool) -> None:
+    """Each of those who commit is told."""
+
+    async def refused() -> list[str]:
+        committer = Committer(Slow())
+        saver: Any = Quick(refuses=KeyError("no"), busy=busy)
+        commits = [committer.commit(saver, Commit(str(n)), Admission()) for n in range(3)]
+        return [repr(each) for each in await asyncio.gather(*commits, return_exceptions=True)]
+
+    assert asyncio.run(refused()) == ["KeyError('no')"] * 3
+
+
+def test_what_has_ended_is_recorded_while_others_compute(world: World) -> None:
+    """G1: tasks that await nothing run in one turn of the loop; those killed in its midst don't all run again."""
+
+    @world.task
+    async def work(number: int) -> int:
+        begun = time.monotonic()
+        while time.monotonic() - begun < 2 * LONG:
+            pass
+        while number == 4 and ended() < 3:
+            assert time.monotonic() - begun < 10, f"of 4 only {ended()} are recorded"
+        return number
+
+    def ended() -> int:
+        found = world.saver.load("1")
+        return 0 if found is None else [write.channel for write in found.writes].count("__return__")
+
+    @world.entrypoint
+    async def flow(count: int) -> list[int]:
+        calls = gather(*map(work, range(count)))
+        return list(await calls if world.is_async else calls.result())
+
+    assert world.invoke(flow, 5, thread_id="1") == [0, 1, 2, 3, 4]
 
 
 def test_a_busy_saver_has_its_commits_made_on_a_thread() -> None:
