@@ -2,7 +2,8 @@
 
 Rule: a call that has only to be recorded yet is parked, and its worker is free. One thread at a time writes what is
 parked, all of it in one transaction, and settles those calls; nothing that it does there waits for a call. Where too
-many are parked, a worker writes for itself, so that not much is done of which there is no record.
+many are parked, or that takes too long, a worker writes for itself, so that not much is done of which there is no
+record: where the database doesn't come back, all of that is done again.
 
 The name, and the case for it, are from Johnson et al., "Aether: A Scalable Approach to Logging", PVLDB 3 (2010).
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.drive import Wait, drive
 from flowfn.futures import Future, Job
+from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.settling import settle
 from flowfn.hosts.workers import run_soon
 from flowfn.python.forking import each_after_fork
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_PARKED = 256
 """How many calls of one run wait for their records at most, and occupy no worker."""
+
+TOO_LONG = 0.25
+"""Seconds after which a transaction counts as held up, by a server that restarts, or that others keep busy."""
 
 
 class LastCommit(Wait):
@@ -45,7 +50,8 @@ class LastCommit(Wait):
 class Pipeline:
     """The parked calls of one host."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = SYSTEM) -> None:
+        self._elapsed = clock.elapsed
         self._begin()
         _begun_anew_after_fork(self)
 
@@ -53,6 +59,8 @@ class Pipeline:
         """Nothing is parked: in a forked child, there is nobody who would write what its parent's workers left."""
         self._parked: list[_Call] = []
         self._flushing = False
+        self._since = 0.0
+        """When the transaction began that is under way."""
         self._lock = Lock()
 
     def settle(self, future: Future[Any], job: Job) -> None:
@@ -67,12 +75,13 @@ class Pipeline:
     def _park(self, call: _Call) -> bool:
         """Leave a call to who writes; False where it has to be written here."""
         with self._lock:
-            if len(self._parked) >= MOST_PARKED:
+            now = self._elapsed()
+            if len(self._parked) >= MOST_PARKED or (self._flushing and now - self._since > TOO_LONG):
                 return False
             self._parked.append(call)
             if self._flushing:
                 return True
-            self._flushing = True
+            self._flushing, self._since = True, now
         try:
             run_soon(self._flush)
         except RuntimeError:  # no thread can be started
@@ -91,7 +100,7 @@ class Pipeline:
         """All that is parked; if nothing is, who parks next finds nobody writing."""
         with self._lock:
             parked, self._parked = self._parked, []
-            self._flushing = bool(parked)
+            self._flushing, self._since = bool(parked), self._elapsed()
             return parked
 
 

@@ -449,7 +449,7 @@ class ThreadHost:
     def _share_commits(self) -> None:
         """Commits take their time: from here on calls share them, and workers don't wait for them."""
         self._eager = True
-        self._pipeline = Pipeline()
+        self._pipeline = Pipeline(self.clock)
 
     async def blocking(
         self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -13,7 +14,8 @@ from checkpointers import MemorySaver
 from flowfn import entrypoint, task
 from flowfn.futures import Future
 from flowfn.hosts import pipelining
-from flowfn.hosts.pipelining import LastCommit, Pipeline
+from flowfn.hosts.clock import Clock
+from flowfn.hosts.pipelining import TOO_LONG, LastCommit, Pipeline
 from flowfn.hosts.threads import ThreadHost
 from flowfn.ports import Commit
 from flowfn.saver_around import SaverAround
@@ -97,6 +99,49 @@ def test_a_worker_writes_for_itself_where_many_calls_are_left(monkeypatch: pytes
     saver.let.release(3)
     worker.join(PATIENCE)
     assert third.result(PATIENCE) == "3"
+
+
+class Sundial(Clock):
+    """A clock that goes on when it is told to."""
+
+    at = 0.0
+
+    def elapsed(self) -> float:
+        return self.at
+
+
+def test_a_worker_writes_for_itself_where_a_commit_takes_long() -> None:
+    """As of a server that restarts: each worker then has one call without a record, however many wait for a worker."""
+    clock, saver = Sundial(), Slow()
+    pipeline = Pipeline(clock)
+    settling(pipeline, saver, "1")
+    assert saver.begun.acquire(timeout=PATIENCE)
+    clock.at = 2 * TOO_LONG
+    second: Future[str] = Future()
+    worker = threading.Thread(target=settling, args=(pipeline, saver, "2", second))
+    worker.start()
+    assert saver.begun.acquire(timeout=PATIENCE)
+    assert saver.groups == [["1"], ["2"]]
+    saver.let.release(2)
+    worker.join(PATIENCE)
+    assert second.result(PATIENCE) == "2"
+
+
+def test_each_transaction_has_its_time() -> None:
+    """Calls are left again once one that took long is made."""
+    clock, saver = Sundial(), Slow()
+    pipeline = Pipeline(clock)
+    settling(pipeline, saver, "1")
+    assert saver.begun.acquire(timeout=PATIENCE)
+    settling(pipeline, saver, "2")
+    clock.at = 2 * TOO_LONG
+    saver.let.release()
+    assert saver.begun.acquire(timeout=PATIENCE)
+    third = settling(pipeline, saver, "3")
+    assert not third.done()
+    saver.let.release(2)
+    assert third.result(PATIENCE) == "3"
+    assert saver.groups == [["1"], ["2"], ["3"]]
 
 
 def test_a_callback_may_wait_for_a_call_that_is_settled_after_its_own() -> None:
@@ -213,8 +258,9 @@ class Patient(SaverAround):
         return super().commit(commits)
 
 
-def test_calls_go_on_while_commits_are_made() -> None:
+def test_calls_go_on_while_commits_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """G1: more calls run than there are workers before the first is recorded; none is seen before it is."""
+    monkeypatch.setattr(pipelining, "TOO_LONG", math.inf)
     saver, ran = Patient(), list[int]()
 
     @task
