@@ -33,3 +33,13 @@ def test_nobody_waits_for_it() -> None:
         recent.keep("a", "a", 1)
         recent.drop("a")
     assert remembered(recent, "a") == ""
+
+
+def test_all_can_be_forgotten() -> None:
+    """What it took is free again."""
+    recent: Recent[str, str] = Recent(most=9, size=10)
+    recent.keep("a", "a", 6)
+    recent.forget()
+    recent.keep("b", "b", 4)
+    recent.keep("c", "c", 6)
+    assert remembered(recent, "abc") == "bc"

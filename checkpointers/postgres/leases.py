@@ -18,31 +18,35 @@ from flowfn.postgres.text import from_text, to_text
 _TAKEN = "taken = CASE WHEN thread.owner IS NULL THEN thread.taken ELSE thread.token END"
 """The last token that was taken away from somebody, forcibly or as dead: a free thread's was given back."""
 
+_TOKEN = "(nextval('flowfn.tick') * 1048576 + floor(random() * 1048576)::bigint)"
+"""A new token, above all others. By chance alone it is one that was given out by a server whose last commits are lost,
+and whose standby counts anew."""
+
 HELD = "key, id, owner, token, coalesce(expires <= clock_timestamp(), true)"
 """What `Held` takes, of a thread's row."""
 
 _TAKE_FREE = f"""
     INSERT INTO flowfn.thread AS thread (id, token, owner, expires, created_at, updated_at)
-    VALUES ($1, nextval('flowfn.tick'), $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4)
+    VALUES ($1, {_TOKEN}, $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4)
     ON CONFLICT (id) DO UPDATE SET
-        token = nextval('flowfn.tick'), owner = excluded.owner, expires = excluded.expires,
+        token = {_TOKEN}, owner = excluded.owner, expires = excluded.expires,
         updated_at = excluded.updated_at, {_TAKEN}
     WHERE thread.owner IS NULL OR $5::boolean
     RETURNING token, thread.xmax = 0"""
 """What it tells besides the token is whether the row is new: one that was there had to be locked."""
 
-_TAKE_ALL_FREE = """
+_TAKE_ALL_FREE = f"""
     WITH free AS (
         SELECT id FROM flowfn.thread WHERE id = ANY($1::text[]) AND owner IS NULL
         FOR NO KEY UPDATE SKIP LOCKED),
     taken AS (
         UPDATE flowfn.thread SET
-            token = nextval('flowfn.tick'), owner = $2, updated_at = $4,
+            token = {_TOKEN}, owner = $2, updated_at = $4,
             expires = clock_timestamp() + make_interval(secs => $3::float8)
         FROM free WHERE thread.id = free.id RETURNING thread.id, token, false),
     made AS (
         INSERT INTO flowfn.thread (id, token, owner, expires, created_at, updated_at)
-        SELECT id, nextval('flowfn.tick'), $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4
+        SELECT id, {_TOKEN}, $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4
         FROM unnest($1::text[]) AS given (id)
         WHERE NOT EXISTS (SELECT FROM flowfn.thread WHERE thread.id = given.id)
         ON CONFLICT DO NOTHING RETURNING id, token, true)
@@ -52,7 +56,7 @@ other. Those of which somebody has the row in hand are skipped."""
 
 _TAKE = f"""
     UPDATE flowfn.thread SET
-        token = nextval('flowfn.tick'), owner = $3, updated_at = $5,
+        token = {_TOKEN}, owner = $3, updated_at = $5,
         expires = clock_timestamp() + make_interval(secs => $4::float8), {_TAKEN}
     WHERE id = $1 AND token = $2 AND ($6::text IS NULL OR
         workflow = $6 AND call = $7 AND status IN ('running', 'interrupted', 'failed'))

@@ -16,6 +16,7 @@ from checkpointers.postgres.forms import OWN, ROOM, Places, id_bytes, key_of, pl
 from checkpointers.postgres.maps import Heads, Made, keep, mapped, shares_nothing
 from checkpointers.postgres.statements import HOLDS, Statement
 from checkpointers.rules import concerns_thread
+from flowfn.errors import SaverError
 from flowfn.ports import CheckpointRow, Commit, Writes
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import to_text
@@ -100,7 +101,10 @@ def _sent(db: Connection, statement: Statement) -> Tell:
 
 def _put(db: Connection, commit: Commit, row: CheckpointRow, heads: Heads) -> Tell:
     spot = _spot(db, commit, row)
-    made = mapped(row, {} if shares_nothing(row) else _base(db, spot, row), NOTHING, first=spot.first)
+    base = {} if shares_nothing(row) else _base(db, spot, row)
+    if base is None and commit.lease is not None and row.parent is not None:
+        raise _set_back(commit, row)
+    made = mapped(row, base or {}, NOTHING, first=spot.first)
     if spot.former is not None and spot.former != spot.key:
         db.execute(_MOVE_WRITES, (spot.former, spot.key))
     first: tuple[Any, ...] = (None, None, None)
@@ -132,14 +136,23 @@ def _spot(db: Connection, commit: Commit, row: CheckpointRow) -> _Spot:
     return _Spot(thread, former, former, last + 1) if put else _Spot(thread, following, former, 0)
 
 
-def _base(db: Connection, spot: _Spot, row: CheckpointRow) -> Places:
-    """The places of the checkpoint that a new one shares its values with."""
+def _set_back(commit: Commit, row: CheckpointRow) -> SaverError:
+    """Why a run can't put what it comes to: others' leases would have kept them from taking the parent away."""
+    return SaverError(
+        f"Thread {commit.thread!r} has no checkpoint {row.parent!r} any more, from which this run went on: the database"
+        " was set back to an earlier state, by a failover or a backup. Call the workflow again: it goes on from what is"
+        " there, and does what is missing once more."
+    )
+
+
+def _base(db: Connection, spot: _Spot, row: CheckpointRow) -> Places | None:
+    """The places of the checkpoint that a new one shares its values with; None if it isn't there."""
     where = (spot.thread, to_text(row.namespace))
     if row.parent is None:
         found = db.execute(_LAST, where).fetchone()
     else:
         found = db.execute(_BASE, (*where, id_bytes(row.parent))).fetchone()
     if found is None:
-        return {}
+        return None
     key, said, places = found
     return places_of(key, said_of(said).channels, places)

@@ -39,11 +39,11 @@ class Heads:
     """
 
     def __init__(self) -> None:
-        self._last: Recent[tuple[str, str], Last] = Recent(most=1024, size=1 << 24)
+        self.last: Recent[tuple[str, str], Last] = Recent(most=1024, size=1 << 24)
 
     def find(self, lease: Lease | None, namespace: str, id: str | None) -> Last | None:
         """The checkpoint of an id, if it is the last one and the lease is still the same."""
-        found = None if lease is None else self._last.get((lease.thread, namespace))
+        found = None if lease is None else self.last.get((lease.thread, namespace))
         if found is None or lease is None or found[:2] != (lease.token, id):
             return None
         return found
@@ -51,7 +51,7 @@ class Heads:
     def keep(self, thread: str, namespace: str, last: Last) -> None:
         """A checkpoint is there."""
         size = len(last.other.data) + _PLACE_SIZE * len(last.places or ())
-        self._last.keep((thread, namespace), last, size)
+        self.last.keep((thread, namespace), last, size)
 
 
 _SMALL = 8

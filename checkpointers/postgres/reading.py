@@ -27,6 +27,7 @@ from checkpointers.postgres.forms import (
 )
 from checkpointers.postgres.leases import HELD, held
 from checkpointers.rules import merged
+from flowfn.errors import SerializationError
 from flowfn.ports import Loaded, Versioned, WriteRow
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import from_text, to_text
@@ -212,10 +213,15 @@ def _read(
     key, of, namespace, id, said_bytes, words = found
     said = said_of(said_bytes)
     places = places_of(key, said.channels, words)
-    values = {
-        channel: Versioned(version, None) if value is None else Versioned(version, *stored[value])
-        for channel, (version, value) in places.items()
-    }
+    try:
+        values = {
+            channel: Versioned(version, None) if value is None else Versioned(version, *stored[value])
+            for channel, (version, value) in places.items()
+        }
+    except KeyError as error:
+        raise SerializationError(
+            f"a stored checkpoint is damaged (value {error} is missing): rows of the database were changed"
+        ) from None
     versions = {channel: version for channel, (version, _) in places.items()}
     row = row_of(namespace, id, said, versions=versions, values=values)
     return Read(key, places, Loaded(from_text(of) if thread is None else thread, row, writes))

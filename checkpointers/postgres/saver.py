@@ -67,10 +67,13 @@ class PostgresSaver(CheckpointSaver):
         super().__init__(serde=serde)
         self.retention = check_retention(retention)
         schema = replace(SCHEMA, create=create)
-        self._database = Database(url, timeout, pool_size, schema=schema, owner="PostgresSaver")
-        self._group = GroupCommit()
         self._heads = Heads()
         self._values: postgres_reading.Values = Recent(most=64, size=1 << 24)
+        remembered = (self._heads.last, self._values)
+        self._database = Database(
+            url, timeout, pool_size, schema=schema, owner="PostgresSaver", remembered=remembered
+        )
+        self._group = GroupCommit()
         self._holder = Holder(self._renew, ttl=lease)
 
     @property

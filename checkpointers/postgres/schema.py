@@ -13,7 +13,8 @@
   bytes are as `packing.py` keeps them. Its key says with which checkpoint it was put, and so needs no index of those.
 - `write`: what tasks wrote, a log that is merged when read; a row has all that a commit adds under a checkpoint.
 - `source`: the code of functions by its digest, which is of all threads.
-- `tick`: a sequence, of which tokens, keys of checkpoints and touches are taken.
+- `tick`: a sequence, of which keys of checkpoints and touches are taken, and the upper digits of tokens: the lower 20
+  bits are random.
 
 Names are stored by `flowfn.postgres.text`, since Postgres has no text with a NUL in it.
 """
@@ -32,7 +33,7 @@ _BEHIND = f"""
 
 _CATCH_UP = """
     SELECT setval('flowfn.tick', greatest((SELECT last_value FROM flowfn.tick),
-            (SELECT max(key) FROM flowfn.checkpoint), (SELECT max(greatest(token, touched)) FROM flowfn.thread))),
+            (SELECT max(key) FROM flowfn.checkpoint), (SELECT max(greatest(token >> 20, touched)) FROM flowfn.thread))),
         setval('flowfn.thread_key_seq', greatest((SELECT last_value FROM flowfn.thread_key_seq),
             (SELECT max(key) FROM flowfn.thread))),
         setval('flowfn.write_key_seq', greatest((SELECT last_value FROM flowfn.write_key_seq),

@@ -6,6 +6,9 @@ doing it twice does no harm. Where a server takes no writes any more, as another
 connections to it are replaced, once for each work: the URL may lead to the other. A connection never crosses a
 fork: the child opens its own and leaves its parent's alone.
 
+What a connection leads to may lack the last commits that were made on another: a standby that didn't have them all was
+promoted, or a backup restored. So what the owner remembers is forgotten with each new connection.
+
 No work relies on the state of a session, so that a transaction pooler such as pgbouncer may stand in between.
 Statements are prepared only where the server itself answers: through a pooler, one prepared by another
 client could have the same name.
@@ -16,7 +19,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
@@ -32,6 +35,7 @@ from flowfn.postgres.errors import is_beaten, is_lost, is_read_only, is_there, t
 from flowfn.postgres.schema import ADAPTERS, Connection, Schema
 from flowfn.python.ending import close_with
 from flowfn.python.forking import each_after_fork
+from flowfn.python.recent import Recent
 
 T = TypeVar("T")
 
@@ -58,9 +62,21 @@ _GLANCE = 0.5
 
 
 class Database:
-    """One database, opened for one owner, whose class `owner` names. `name` is its URL without a password."""
+    """One database, opened for one owner, whose class `owner` names. `name` is its URL without a password.
 
-    def __init__(self, url: str, timeout: float, pool_size: int, *, schema: Schema, owner: str) -> None:
+    `remembered` is what the owner remembers of its rows.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        timeout: float,
+        pool_size: int,
+        *,
+        schema: Schema,
+        owner: str,
+        remembered: Sequence[Recent[Any, Any]] = (),
+    ) -> None:
         if not (isinstance(timeout, int | float) and 0 <= timeout < math.inf):
             raise InvalidInput(f"timeout={timeout!r} is no number of seconds. Pass one such as timeout=5.0.")
         if not isinstance(url, str):
@@ -74,7 +90,7 @@ class Database:
         self._owner = owner
         self._timeout = timeout
         parameters = {**_DEFAULTS, "connect_timeout": max(2, math.ceil(timeout)), **given}
-        self._make = partial(_Connections, parameters, self.name, timeout, pool_size, schema)
+        self._make = partial(_Connections, parameters, self.name, timeout, pool_size, schema, remembered)
         self._renew_locks()
         self._connections: _Connections | None = None
         with self.lock:
@@ -159,10 +175,17 @@ class _Connections:
     """The open connections of one process to one database."""
 
     def __init__(
-        self, parameters: dict[str, Any], name: str, timeout: float, pool_size: int, schema: Schema
+        self,
+        parameters: dict[str, Any],
+        name: str,
+        timeout: float,
+        pool_size: int,
+        schema: Schema,
+        remembered: Sequence[Recent[Any, Any]],
     ) -> None:
         self._name = name
         self._schema = schema
+        self._remembered = remembered
         self._timeout = timeout
         self._options = {
             **parameters,
@@ -293,6 +316,8 @@ class _Connections:
         Numbers, such as times, come with all their digits.
         """
         connection.age = self._age
+        for recent in self._remembered:
+            recent.forget()
         if connection.info.parameter_status("standard_conforming_strings") == "off":
             connection.execute("SET standard_conforming_strings = on")
         ((process,),) = connection.execute("SELECT pg_backend_pid()").fetchall()

@@ -1,7 +1,7 @@
 """The last few things that a process worked out, so that it needn't again.
 
 Rule: whoever asks checks that what was kept is still right. Nobody waits: of two threads that keep something at once
-one goes unremembered, and nothing else happens.
+one goes unremembered, and nothing else happens. Only who has all forgotten does, for it has to be.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ class Recent(Generic[Key, Value]):
             self._take_out(key)
         finally:
             self._lock.release()
+
+    def forget(self) -> None:
+        """Forget all that was kept before this is called."""
+        with self._lock:
+            self._kept.clear()
+            self._sum = 0
 
     def _take_out(self, key: Key) -> None:
         found = self._kept.pop(key, None)

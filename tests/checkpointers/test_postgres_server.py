@@ -36,8 +36,9 @@ from flowfn.errors import (
     LeaseLost,
     NotADatabase,
     SaverError,
+    SerializationError,
 )
-from flowfn.ports import Begin, Busy, Commit, Lease
+from flowfn.ports import Begin, Busy, Commit, Lease, Versioned
 from flowfn.postgres.errors import is_there
 from flowfn.postgres.schema import Connection, Schema
 from flowfn.stores import PostgresStore
@@ -806,6 +807,103 @@ def test_a_closed_saver_says_so(postgres_url: str) -> None:
             use()
     (refusal,) = saver.commit([Commit("t")])
     assert "is closed" in str(refusal)
+
+
+# -- the server comes back without its last commits ---------------------------------------------------
+
+
+class Before:
+    """The state that a database is set back to, as where a standby is promoted that lacks the last commits."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        ((self._tick,),) = database.execute("SELECT nextval('flowfn.tick')")
+        self._rows = {
+            table: database.execute(f"SELECT * FROM flowfn.{table}")
+            for table in ("thread", "checkpoint", "value", "write")
+        }
+
+    def is_back(self) -> None:
+        """All connections end, and what was committed since is gone; sequences go on from where they were."""
+        self._database.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        for table, rows in self._rows.items():
+            self._database.execute(f"DELETE FROM flowfn.{table}")
+            for row in rows:
+                places = ", ".join(["%s"] * len(row))
+                self._database.execute(
+                    f"INSERT INTO flowfn.{table} OVERRIDING SYSTEM VALUE VALUES ({places})", *row
+                )
+        self._database.execute("SELECT setval('flowfn.tick', %s)", self._tick)
+
+
+def test_a_lease_that_the_server_lost_is_nobody_else_s(database: Database) -> None:
+    """G4: who takes the thread then, from a sequence that counts anew, has another token."""
+    with open_saver(database.url) as saver, open_saver(database.url) as other:
+        before = Before(database)
+        lost = claimed(saver, "t")
+        put(saver, checkpoint("c1"), thread="t", lease=lost)
+        before.is_back()
+        put(other, checkpoint("c1"), thread="t", lease=claimed(other, "t"))
+        (refusal,) = saver.commit([Commit("t", items=[writes("c1", write("late"))], lease=lost)])
+        assert isinstance(refusal, LeaseLost)
+        found = other.load("t")
+        assert found is not None
+        assert found.writes == []
+
+
+def test_writes_under_a_checkpoint_that_the_server_lost_are_not_another_s(database: Database) -> None:
+    """G2: another thread's checkpoint has its key by now. The run can't go on from what isn't there, and is told."""
+    with open_saver(database.url) as saver, open_saver(database.url) as other:
+        lease = claimed(saver, "t")
+        first = checkpoint("c1", versions={"x": 1}, values={"x": Versioned(1, b"first")})
+        put(saver, first, thread="t", lease=lease)
+        before = Before(database)
+        put(saver, checkpoint("c2", parent="c1", versions={"x": 1}), thread="t", lease=lease)
+        before.is_back()
+        for name in "uvw":
+            put(other, checkpoint(name), thread=name, lease=claimed(other, name))
+        put(saver, writes("c2", write("late")), thread="t", lease=lease)
+        assert [loaded.writes for name in "uvw" if (loaded := other.load(name))] == [[], [], []]
+        third = Commit("t", items=[checkpoint("c3", parent="c2", versions={"x": 1})], lease=lease)
+        (refusal,) = saver.commit([third])
+        assert "has no checkpoint 'c2' any more" in str(refusal)
+        found = saver.load("t")
+        assert found is not None
+        assert (found.checkpoint.id, found.checkpoint.values) == ("c1", first.values)
+
+
+def test_a_value_that_the_server_lost_is_not_read_from_memory(database: Database) -> None:
+    """G2: another value has its key by now, which grew by the same."""
+
+    def grown(name: str) -> None:
+        first = checkpoint(f"{name}1", versions={"x": 1}, values={"x": Versioned(1, name.encode())})
+        second = checkpoint(
+            f"{name}2", parent=f"{name}1", versions={"x": 2}, values={"x": Versioned(2, None, (b"more",))}
+        )
+        put(saver, first, second, thread="t")
+
+    with open_saver(database.url) as saver:
+        before = Before(database)
+        grown("a")
+        assert saver.load("t") is not None
+        before.is_back()
+        grown("b")
+        found = saver.load("t")
+        assert found is not None
+        assert found.checkpoint.values == {"x": Versioned(2, b"b", (b"more",))}
+
+
+def test_a_value_that_is_missing_is_told_as_damage(database: Database) -> None:
+    """`SerializationError`, and not the error of a look into a dict."""
+    with open_saver(database.url) as saver:
+        put(saver, checkpoint("c1", versions={"x": 1}, values={"x": Versioned(1, b"first")}), thread="t")
+        put(saver, checkpoint("c2", parent="c1", versions={"x": 1}), thread="t")
+        database.execute("DELETE FROM flowfn.checkpoint WHERE key = (SELECT min(key) FROM flowfn.checkpoint)")
+        with pytest.raises(SerializationError, match="a stored checkpoint is damaged"):
+            saver.load("t")
 
 
 # -- leases between machines ------------------------------------------------------------------------
