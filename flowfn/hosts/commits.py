@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 COMMITS_IN_PLACE = 8
 """So many commits of one asyncio task in a row, and the loop gets a turn: they take about a millisecond."""
 
-LONG = 0.005
-"""Seconds after which commits of a turn are written before its end. A transaction takes a tenth of that at most."""
+LONG = 0.02
+"""Seconds after which commits of a turn are written before its end: a transaction costs little beside what was done
+meanwhile."""
 
 _Due = tuple["Commit", "asyncio.Future[None]"]
 
