@@ -47,7 +47,7 @@ def repo() -> Path:
     return REPO
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def installed() -> Path:
     """The directory that flowfn was imported from: the checkout, or site-packages."""
     return INSTALLED

@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 import os
 import random
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from .killing import Script
+from .killing import Nursery, Script
 
 SCRIPT = """
 import asyncio
@@ -178,6 +180,19 @@ STATE = {
 }
 WORK = {label for labels in STATE.values() for label in labels}
 
+IMPORTED = (
+    *("graph_compat.func", "graph_compat.graph", "langchain_core.tracers.event_stream"),
+    *("langchain_core.tracers.langchain", "langchain_core.tracers.stdout", "langsmith.run_helpers"),
+)
+"""What a script takes four times as long to import as to run."""
+
+
+@pytest.fixture(scope="module")
+def nursery(installed: Path) -> Iterator[Nursery]:
+    """Starts the scripts that are to be killed."""
+    with closing(Nursery(IMPORTED, installed)) as made:
+        yield made
+
 
 @pytest.mark.parametrize(
     ("colour", "called"),
@@ -189,23 +204,28 @@ WORK = {label for labels in STATE.values() for label in labels}
         ("asyncio", "as the same run"),
     ],
 )
-def test_a_graph_killed_at_random_moments(tmp_path: Path, installed: Path, colour: str, called: str) -> None:
+def test_a_graph_killed_at_random_moments(
+    tmp_path: Path, installed: Path, nursery: Nursery, colour: str, called: str
+) -> None:
     """G1: killed and called again, the graph ends in the right state, and nothing seen has run again.
 
     Without input, by a stream that runs on its consumer's thread or by another; or with it and the `run_id` of the call
-    before, as a server calls that tries again.
+    before, as a server calls that tries again. Who goes on after the last kill is a Python of its own.
     """
     moments = random.Random(colour)
     undisturbed = Script(tmp_path / "undisturbed", SCRIPT, [colour, called], installed)
-    assert ast.literal_eval(undisturbed.run() or "") == STATE
+    assert ast.literal_eval(undisturbed.run_in(nursery) or "") == STATE
     assert (undisturbed.runs(), undisturbed.seen()) == (len(WORK), WORK)
     kills = jobs = again = 0
     while kills < KILLS:
         script = Script(tmp_path / str(jobs), SCRIPT, [colour, called], installed)
         printed = None
         while printed is None:
-            printed = script.run(moments.uniform(0, undisturbed.seconds) if kills < KILLS else None)
-            kills += printed is None
+            if kills < KILLS:
+                printed = script.run_in(nursery, moments.uniform(0, undisturbed.seconds))
+                kills += printed is None
+            else:
+                printed = script.run()
         jobs += 1
         again += script.runs() - len(WORK)
         assert (ast.literal_eval(printed), script.repeated()) == (STATE, [])
