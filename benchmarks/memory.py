@@ -50,7 +50,7 @@ def growth(subject: str, storage: str, size: int, path: Path) -> float:
     """MiB, after a small run by which everything is loaded."""
     if subject == "floor":
         return growth_of_rows(storage, size, path)
-    api = next(api for api in peers.subjects() if api.name == subject)
+    api = peers.subject(subject)
     given = api.storages[storage]
     with given.open(path) as saver:
 

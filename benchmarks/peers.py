@@ -84,7 +84,12 @@ OURS = ("flowfn", "graph_compat")
 
 def subjects() -> list[Api]:
     """flowfn, both of its front ends, and LangGraph, installed or not."""
-    return [flowfn(), graph_compat(), langgraph()]
+    return [subject(name) for name in (*OURS, "LangGraph")]
+
+
+def subject(name: str) -> Api:
+    """One of them, without a look at the others."""
+    return {"flowfn": flowfn, "graph_compat": graph_compat, "LangGraph": langgraph}[name]()
 
 
 def flowfn() -> Api:

@@ -1,12 +1,17 @@
 """The benchmarks run and are right. How fast anything is, no test says."""
 
+import importlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .postgres_database import new_database
+from .postgres_server import GIVEN
 
 
 @pytest.fixture(autouse=True)
@@ -15,44 +20,86 @@ def on_path(monkeypatch: pytest.MonkeyPatch, repo: Path) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(repo)])
 
 
-@pytest.mark.timeout(600)
-def test_every_subject_that_is_installed_gives_a_figure(
-    run_python: Any, installed: Path, repo: Path, tmp_path: Path
-) -> None:
-    """Each workload checks its own result, and one that raises or is wrong is reported as failed: none is."""
-    path = os.pathsep.join([str(installed), str(repo)])
-    done = run_python("-m", "benchmarks", "--quick", "--json", "figures.json", PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr
-    results = json.loads((tmp_path / "figures.json").read_text())["results"]
-    assert [result for result in results if result["error"]] == []
-    assert {
-        result["workload"]
-        for result in results
-        if result["subject"] == "floor" and result["figure"] is not None
-    } == {
-        "W1 sequential tasks",
-        "W2 parallel tasks, blocking",
-        "W2 parallel tasks, asyncio",
-        "W3 resume, all calls recorded",
-        "W3 resume, ten times as many",
-        "W4 cached calls",
+@pytest.fixture(scope="module")
+def own_database(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What is measured on Postgres has a database of this worker's; it needn't survive power loss here."""
+    if os.environ.get("FLOWFN_NO_POSTGRES") == "1":
+        yield
+        return
+    with (
+        new_database(request.getfixturevalue("postgres_server")) as database,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv(GIVEN, database.url)
+        yield
+
+
+FLOORS = {
+    "sequential": {"W1 sequential tasks"},
+    "parallel": {"W2 parallel tasks, blocking", "W2 parallel tasks, asyncio"},
+    "resume": {"W3 resume, all calls recorded", "W3 resume, ten times as many"},
+    "cached": {"W4 cached calls"},
+    "graphs": {
         "W5 sequential nodes",
         "W6 sequential nodes, 1000 keys",
         "W7 fan-out to subgraphs",
         "W13 sequential nodes, 500 keys",
         "W14 fan-out of Sends",
         "W15 sequential nodes, streamed",
-        "W8 agent of 20 rounds, asyncio",
-        "W8 agent of 20 rounds, blocking",
-        "W9 chat, turn 10",
-        "W9 chat, turn 200",
-        "W9 chat, bytes after it",
-        "W10 workflows of 3 tasks at once",
-        "W16 store, put",
-        "W16 store, get",
-        "W11 import",
-        "W12 growth over a run",
-    }
+    },
+    "agents": {"W8 agent of 20 rounds, asyncio", "W8 agent of 20 rounds, blocking"},
+    "chat": {"W9 chat, turn 10", "W9 chat, turn 200", "W9 chat, bytes after it"},
+    "many": {"W10 workflows of 3 tasks at once"},
+    "stores": {"W16 store, put", "W16 store, get"},
+    "imports": {"W11 import"},
+    "memory": {"W12 growth over a run"},
+}
+"""By family, the workloads of which the floor has a figure."""
+
+
+@pytest.mark.filterwarnings("ignore")  # the peers' own
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("own_database")
+@pytest.mark.parametrize("family", FLOORS)
+def test_every_subject_that_is_installed_gives_a_figure(
+    family: str, installed: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each workload checks its own result, and one that raises or is wrong is reported as failed: none is."""
+    from benchmarks.harness import measure
+
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(installed), str(repo)])
+    )  # of those that are processes
+    cases = list(importlib.import_module(f"benchmarks.{family}").cases())
+    results = measure(cases, 50, 1, lambda text: None, warm_up=False)
+    assert [(result.case, result.error) for result in results if result.error] == []
+    assert {
+        result.case.workload
+        for result in results
+        if result.case.subject == "floor" and result.figure is not None
+    } == FLOORS[family]
+
+
+def test_every_family_is_tried() -> None:
+    """A new one has a row above."""
+    from benchmarks import __main__ as main
+
+    assert [family.__name__.rpartition(".")[2] for family in main.FAMILIES] == [*FLOORS]
+
+
+def test_the_command_writes_what_it_measured(
+    run_python: Any, installed: Path, repo: Path, tmp_path: Path
+) -> None:
+    """Only what was asked for, with few tasks if they are to be few."""
+    path = os.pathsep.join([str(installed), str(repo)])
+    done = run_python(
+        "-m", "benchmarks", "--quick", "--only", "W11", "--json", "figures.json", PYTHONPATH=path
+    )
+    assert done.returncode == 0, done.stderr
+    run = json.loads((tmp_path / "figures.json").read_text())
+    assert (run["size"], run["rounds"]) == (50, 1)
+    assert {result["workload"] for result in run["results"]} == {"W11 import"}
+    assert "W11 import, ms" in done.stdout
 
 
 RUN: dict[str, Any] = {
