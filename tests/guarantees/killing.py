@@ -3,15 +3,12 @@
 Rule: the script prints `begins` first, then its answer. It appends `ran LABEL` to the file `log` when a
 piece of work runs, and `saw LABEL` when whoever waits for it has seen the result.
 
-Each start is a new Python, or, where the libraries take longer to import than the script to run, a fork of a
-`Nursery` that has imported them and nothing else.
+Each start is a new Python, or a fork of a nursery, where the libraries take longer to import than the script to run.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -19,66 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-NURSERY = """
-import importlib, json, os, sys
-
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-for line in iter(sys.stdin.readline, ""):
-    folder, arguments, output = json.loads(line)
-    process = os.fork()
-    if not process:
-        os.chdir(folder)
-        os.dup2(os.open(output, os.O_WRONLY), 1)
-        __file__ = os.path.join(folder, "job.py")
-        sys.argv[:], sys.path[0] = [__file__, *arguments], folder
-        sys.exit(exec(compile(open(__file__).read(), __file__, "exec")))
-    print(process, flush=True)
-    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)  # its id stays its own: who kills it now kills nobody else
-    print("ended", flush=True)
-    sys.stdin.readline()
-    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
-"""
-
-
-class Nursery:
-    """A process that has imported modules, and starts scripts as forks of itself, one after another."""
-
-    def __init__(self, modules: Sequence[str], installed: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY, *modules],
-            env={**os.environ, "PYTHONPATH": str(installed)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def start(self, folder: Path, arguments: Sequence[str], output: Path) -> int:
-        """Run the folder's script, which prints to a pipe of that name; its process id."""
-        self._say(json.dumps([str(folder), list(arguments), str(output)]))
-        return int(self._hear())
-
-    def wait(self, patience: float | None) -> bool:
-        """Whether the script has ended within so many seconds."""
-        return bool(select.select([self._process.stdout], [], [], patience)[0])
-
-    def exit_code(self) -> int:
-        """How the script ended, which is waited for."""
-        assert self._hear() == "ended\n"
-        self._say("")
-        return int(self._hear())
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
-
-    def _say(self, line: str) -> None:
-        assert self._process.stdin is not None
-        print(line, file=self._process.stdin, flush=True)
-
-    def _hear(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
+from ..nursery import Nursery
 
 
 class Script:
@@ -117,13 +55,15 @@ class Script:
         """As `run`, by a fork of the nursery."""
         output = self.folder / f"printed {time.monotonic_ns()}"
         os.mkfifo(output)
-        process = nursery.start(self.folder, self._arguments, output)
+        process = nursery.start(
+            self.folder, "job.py", *self._arguments, output=output, errors=Path("/dev/stderr")
+        )
         with output.open() as stream:
             assert stream.readline() == "begins\n"
             started = time.perf_counter()
-            if not nursery.wait(patience):
-                os.kill(process, signal.SIGKILL)
-            code = nursery.exit_code()
+            if not process.ends(within=patience):
+                process.kill()
+            code = process.exit_code()
             self.seconds = time.perf_counter() - started
             return self._ended(code, stream.read())
 
