@@ -1,5 +1,6 @@
 """The script that runs has one name and its own classes, whoever runs it; a run goes on under any of them."""
 
+import compileall
 import os
 import sys
 from pathlib import Path
@@ -52,14 +53,23 @@ RUNNERS = {
 """What runs `app.py`, by the arguments of Python. The profiler and the tracer are `__main__` themselves."""
 
 
-@pytest.mark.parametrize("first", ["as a file", "a profiler"])
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize(
+    ("first", "runner"),
+    [
+        *(("as a file", runner) for runner in RUNNERS),
+        ("a profiler", "as a file"),
+        ("a profiler", "a debugger"),
+    ],
+)
 def test_a_run_goes_on_whatever_runs_its_script(
-    runner: str, first: str, run_python: Any, tmp_path: Path
+    first: str, runner: str, run_python: Any, tmp_path: Path
 ) -> None:
-    """Section 4: what a killed script recorded goes to the same calls under a profiler, a tracer or a debugger."""
+    """Section 4: what a killed script recorded goes to the same calls under a profiler, a tracer or a debugger.
+
+    Each has the name that a file has, so two of them have one name: not every pair is tried.
+    """
     (tmp_path / "app.py").write_text(SCRIPT)
-    run_python("-m", "compileall", "-q", "-b", "app.py")
+    compileall.compile_file(tmp_path / "app.py", quiet=2, legacy=True)
     assert run_python(*RUNNERS[first], DIES_AT="b").returncode == 9
     resumed = run_python(*RUNNERS[runner])
     assert [line for line in resumed.stderr.splitlines() if "fetched" in line] == ["fetched b"]

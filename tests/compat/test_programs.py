@@ -6,7 +6,10 @@ import pytest
 
 from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH, Name, mark, names, run
 
-PROGRAMS = [pytest.param(name, id=str(name)) for name in names()]
+# By the scope, the tests of one program follow each other, and find its traces where they were made.
+of_each_program = pytest.mark.parametrize(
+    "name", [pytest.param(name, id=str(name)) for name in names()], scope="session"
+)
 
 
 @functools.cache
@@ -15,7 +18,7 @@ def langgraphs(name: Name, caller: str) -> str:
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@of_each_program
 def test_both_libraries_leave_the_same_trace(name: Name, caller: str) -> None:
     """Results, chunks, snapshots, errors and their messages are those of LangGraph, unless the program says why not."""
     theirs = langgraphs(name, caller)
@@ -26,7 +29,7 @@ def test_both_libraries_leave_the_same_trace(name: Name, caller: str) -> None:
         assert ours.splitlines() == theirs.splitlines()
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@of_each_program
 def test_langgraph_treats_both_callers_alike(name: Name) -> None:
     """A program of which this isn't true says so, so that no difference between callers is ours unnoticed."""
     blocking, asyncio = (langgraphs(name, caller) for caller in CALLERS)
