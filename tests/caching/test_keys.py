@@ -1258,42 +1258,50 @@ def test_a_value_that_looks_drawn_counts_where_the_line_does_not_draw_it(
     assert first != other
 
 
-@pytest.mark.parametrize(
-    ("told", "made_with"),
-    [
-        ("time.time()", "lambda: [TOLD]"),
-        ("time.time()", "lambda: [NAMED]"),
-        ("time.perf_counter()", "lambda: [conf.TOLD]" ),
-        ("datetime.datetime.now()", "lambda: [TOLD]"),
-        ("uuid.uuid4()", "lambda: [TOLD]"),
-        ("f'run {uuid.uuid4().hex}'", "lambda: [TOLD]"),
-        ("random.random()", "lambda: [TOLD]"),
-        ("secrets.token_hex()", "lambda: [TOLD]"),
-        ("Path(tempfile.mkdtemp())", "lambda: [TOLD]"),
-        ("os.urandom(16)", "lambda: [TOLD]"),
-        ("os.urandom(4)", "lambda: [TOLD]"),
-        ("os.getpid()", "lambda: [TOLD]"),
-        ("uuid.uuid4().hex[:8]", "lambda: [TOLD]"),
-        ("secrets.token_hex(4)", "lambda: [TOLD]"),
-        ("random.randint(0, 10 ** 6)", "lambda: [TOLD]"),
-        ("random.Random().randint(0, 10 ** 6)", "lambda: [TOLD]"),
-        ("tempfile.NamedTemporaryFile().name", "lambda: [TOLD]"),
-        ("time.ctime()", "lambda: [TOLD]"),
-        ("time.gmtime()", "lambda: [TOLD]"),
-        ("time.strftime('%H%M%S')", "lambda: [TOLD]"),
-        ("hash('a')", "lambda: [TOLD]"),
-        ("DRAWN[0]", "lambda: [TOLD]"),
-        ("object()", "lambda: [TOLD]"),
-    ],
-)  # fmt: skip
-def test_what_each_process_draws_for_a_class_counts_by_its_line(
-    found_of_orders: Callable[..., str], told: str, made_with: str
-) -> None:
+DRAWN = [
+    ("time.time()", "lambda: [TOLD]"),
+    ("time.time()", "lambda: [NAMED]"),
+    ("time.perf_counter()", "lambda: [conf.TOLD]" ),
+    ("datetime.datetime.now()", "lambda: [TOLD]"),
+    ("uuid.uuid4()", "lambda: [TOLD]"),
+    ("f'run {uuid.uuid4().hex}'", "lambda: [TOLD]"),
+    ("random.random()", "lambda: [TOLD]"),
+    ("secrets.token_hex()", "lambda: [TOLD]"),
+    ("Path(tempfile.mkdtemp())", "lambda: [TOLD]"),
+    ("os.urandom(16)", "lambda: [TOLD]"),
+    ("os.urandom(4)", "lambda: [TOLD]"),
+    ("os.getpid()", "lambda: [TOLD]"),
+    ("uuid.uuid4().hex[:8]", "lambda: [TOLD]"),
+    ("secrets.token_hex(4)", "lambda: [TOLD]"),
+    ("random.randint(0, 10 ** 6)", "lambda: [TOLD]"),
+    ("random.Random().randint(0, 10 ** 6)", "lambda: [TOLD]"),
+    ("tempfile.NamedTemporaryFile().name", "lambda: [TOLD]"),
+    ("time.ctime()", "lambda: [TOLD]"),
+    ("time.gmtime()", "lambda: [TOLD]"),
+    ("time.strftime('%H%M%S')", "lambda: [TOLD]"),
+    ("hash('a')", "lambda: [TOLD]"),
+    ("DRAWN[0]", "lambda: [TOLD]"),
+    ("object()", "lambda: [TOLD]"),
+]  # fmt: skip
+
+
+def test_what_each_process_draws_for_a_class_counts_by_its_line(tmp_path: Path, run_python: Any) -> None:
     """A class needn't use what it is made with: its tasks find what another process kept."""
-    before = found_of_orders(told, made_with)
-    assert before.startswith("app.price:")
-    assert before == found_of_orders(told, made_with)
-    assert before != found_of_orders(f"[{told}]", made_with)
+
+    def found(edited: str = "{}") -> list[str]:
+        for number, (told, made_with) in enumerate(DRAWN):
+            parts = {"told": edited.format(told), "made_with": made_with}
+            app = ORDERS.format(**parts).replace("import conf,", f"import conf{number} as conf,")
+            (tmp_path / f"app{number}.py").write_text(app.replace("from conf ", f"from conf{number} "))
+            (tmp_path / f"conf{number}.py").write_text(CONF.format(**parts))
+        finds = "".join(f"{FIND.replace('app', f'app{number}')}\n" for number in range(len(DRAWN)))
+        keys: list[str] = run_python("-B", "-c", finds).stdout.split()
+        return keys
+
+    before, again, edited = found(), found(), found("[{}]")
+    assert [key.partition(":")[0] for key in before] == [f"app{n}.price" for n in range(len(DRAWN))]
+    assert before == again
+    assert [DRAWN[n] for n in range(len(DRAWN)) if edited[n] == before[n]] == []
 
 
 MAKING = {
