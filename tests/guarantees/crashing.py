@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
+
 from checkpointers import PostgresSaver
 from flowfn import Command, Interrupted, Workflow, current
 from flowfn.instance_ids import instance_id
@@ -47,6 +49,16 @@ class Disk:
     def open(self) -> LivingSaver:
         """A saver as a new process opens it."""
         return self._inner.open()
+
+
+def deaths(*savers: str) -> pytest.MarkDecorator:
+    """Where a process keeps what it has, and when it dies; on a disk after a commit only.
+
+    A saver is left the same by who dies after a commit and by who dies before the next one. It is onlookers who have
+    seen more in between, whatever the saver.
+    """
+    places = [("memory", "before"), *((saver, "after") for saver in savers)]
+    return pytest.mark.parametrize(("disk", "when"), places, indirect=["disk"])
 
 
 class World:

@@ -29,7 +29,7 @@ from flowfn.ports import Commit, Saver, Writes
 from flowfn.testing.processes import Crash, DyingSaver, When, at
 
 from ..worlds import SAVERS
-from .crashing import THREAD, Caller, Disk, Job, World
+from .crashing import THREAD, Caller, Disk, Job, World, deaths
 
 AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
 
@@ -184,7 +184,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return partial(Disk, tmp_path if request.param == "sqlite" else None)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@deaths(*SAVERS)
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke", "call"])
 def test_a_crash_at_any_io_changes_no_answer_and_repeats_nothing(
     disk: Any, caller: Caller, when: When

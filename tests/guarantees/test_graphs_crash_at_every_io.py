@@ -23,7 +23,7 @@ from flowfn.testing.processes import Crash, DyingSaver, When, at
 from graph_compat.graph import START, StateGraph
 from graph_compat.types import Command, Send, interrupt
 
-from .crashing import THREAD, Caller, Disk, Job, World
+from .crashing import THREAD, Caller, Disk, Job, World, deaths
 
 AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
 
@@ -307,7 +307,7 @@ def check(job: Job, state: dict[str, Any], where: str) -> None:
     assert job.world.violations == [], where
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@deaths("memory", "sqlite")
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
 def test_a_graph_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
     """G1: die at the first I/O, resume; die at the second, resume; and so on until a run gets through."""
@@ -343,7 +343,7 @@ def dying_inside(disk: Any, caller: Caller, when: When, graph: Any, n: int, part
     raise AssertionError("there is always another I/O")
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@deaths("memory", "sqlite")
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
 def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
     """G1: how one ends goes with its call's record, at whatever depth, unless a router decides on it before."""
@@ -352,7 +352,7 @@ def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, w
     assert len(job.world.executed) == len(PARTS) + 1
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@deaths("memory", "sqlite")
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
 def test_a_command_for_a_memory_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
     """G1: what a nested graph remembers has the command's node once, whichever of its calls was under way."""
