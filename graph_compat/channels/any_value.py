@@ -5,7 +5,7 @@ from __future__ import annotations
 from flowfn import pregel
 from flowfn.pregel import Channel
 from flowfn.python.lazy import lazily
-from graph_compat.channels.base import BaseChannel, Value
+from graph_compat.channels.base import Value, ValueChannel
 
 __all__ = ["AnyValue"]
 
@@ -19,7 +19,7 @@ __getattr__, __dir__ = lazily(
 )
 
 
-class AnyValue(BaseChannel[Value, Value, Value]):
+class AnyValue(ValueChannel[Value, Value, Value]):
     """Keeps the last of any number of writes, for one superstep."""
 
     __slots__ = ()

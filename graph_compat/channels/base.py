@@ -1,14 +1,16 @@
 """The base of LangGraph's channels: objects that hold a value, over flowfn's channels, which are rules.
 
 A graph takes the rule of a channel and leaves the object alone; the object's methods are for code that uses
-a channel by itself. A channel class of one's own overrides the methods; its rule is made of them.
+a channel by itself. A channel class of one's own overrides the methods, be they of `BaseChannel` or of a class with a
+rule; what a graph does with it is made of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Generic, Self
+from typing import Any, Final, Generic, Self
 
 from typing_extensions import TypeVar
 
@@ -37,8 +39,13 @@ class BaseChannel(Generic[Value, Update, Stored]):
 
     @property
     def rule(self) -> Channel:
-        """What a graph does with the channel."""
+        """What the methods do that its class doesn't override."""
         return Custom(self)
+
+    @property
+    def in_graph(self) -> Channel:
+        """What a graph does with the channel: what its methods do, whoever wrote them."""
+        return Custom(self) if _overrides(type(self)) else self.rule
 
     @property
     def ValueType(self) -> Any:
@@ -62,6 +69,10 @@ class BaseChannel(Generic[Value, Update, Stored]):
             except EmptyChannelError:
                 return MISSING
         return MISSING if self._cell is MISSING else self.rule.stored(self._cell)
+
+    def stored(self) -> Any:
+        """What a graph stores of it, or `MISSING` for nothing."""
+        return self.checkpoint()
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         """A channel of the same rule with what `checkpoint` gave; `MISSING` makes an empty one."""
@@ -137,19 +148,53 @@ class BaseChannel(Generic[Value, Update, Stored]):
         return f"{type(self).__name__}({self.typ!r})"
 
 
+class ValueChannel(BaseChannel[Value, Update, Stored]):
+    """A channel whose cell is its value, which methods of one's own read and set as `value`; `MISSING` for none."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> Any:
+        return self._cell
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._cell = value
+
+
+_METHODS: Final = {"update", "get", "checkpoint", "from_checkpoint", "consume", "finish"}
+
+
+def _overrides(kind: type) -> bool:
+    """Whether a class has methods other than those of the class that says its rule."""
+    for each in kind.__mro__:
+        if "rule" in vars(each):
+            return False
+        if not _METHODS.isdisjoint(vars(each)):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Unstored:
+    """The cell of a channel that has a value and stores nothing."""
+
+    channel: BaseChannel[Any, Any, Any]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Custom(Channel):
-    """The rule of a channel class of the user's own; the cell is what its `checkpoint` gave."""
+    """The rule of a channel class of the user's own; the cell is what it stores, or `Unstored`."""
 
     channel: BaseChannel[Any, Any, Any]
 
     def _with(self, cell: Any) -> BaseChannel[Any, Any, Any]:
-        made = self.channel.from_checkpoint(cell)
+        made = copy(cell.channel) if type(cell) is Unstored else self.channel.from_checkpoint(cell)
         made.key = self.channel.key
         return made
 
     def initial(self) -> Any:
-        return self._with(MISSING).checkpoint()
+        return _cell_of(self._with(MISSING))
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
         return self._after(cell, lambda channel: channel.update(writes))
@@ -169,6 +214,14 @@ class Custom(Channel):
     def finish(self, cell: Any) -> Any:
         return self._after(cell, lambda channel: channel.finish())
 
-    def _after(self, cell: Any, change: Any) -> Any:
+    def stored(self, cell: Any) -> Any:
+        return MISSING if type(cell) is Unstored else cell
+
+    def _after(self, cell: Any, change: Callable[[BaseChannel[Any, Any, Any]], bool]) -> Any:
         channel = self._with(cell)
-        return channel.checkpoint() if change(channel) else UNCHANGED
+        return _cell_of(channel) if change(channel) else UNCHANGED
+
+
+def _cell_of(channel: BaseChannel[Any, Any, Any]) -> Any:
+    stored = channel.stored()
+    return Unstored(channel) if stored is MISSING and channel.is_available() else stored

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from flowfn import pregel
 from flowfn.pregel import Channel, folded, is_overwrite
 from flowfn.python.lazy import lazily
 from flowfn.values import MISSING
-from graph_compat.channels.base import BaseChannel, Value
+from graph_compat.channels.base import BaseChannel, Value, ValueChannel
 
 __all__ = ["BinaryOperatorAggregate"]
 
@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazily(
 )
 
 
-class BinaryOperatorAggregate(BaseChannel[Value, Value, Value]):
+class BinaryOperatorAggregate(ValueChannel[Value, Value, Value]):
     """Folds writes with `operator(value, write)`, from `typ()` or else from the first write."""
 
     __slots__ = ("_rule", "operator")
@@ -39,6 +39,12 @@ class BinaryOperatorAggregate(BaseChannel[Value, Value, Value]):
     @property
     def rule(self) -> Channel:
         return self._rule
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        new = super().from_checkpoint(checkpoint)
+        if checkpoint is MISSING:
+            new._cell = self._rule.initial()
+        return new
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BinaryOperatorAggregate) and (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from flowfn import pregel
 from flowfn.pregel import Channel, is_overwrite, unwrapped
 from flowfn.python.lazy import lazily
 from flowfn.values import MISSING
-from graph_compat.channels.base import BaseChannel, Value
+from graph_compat.channels.base import Value, ValueChannel
 from graph_compat.errors import InvalidUpdateError
 
 __all__ = ["DeltaChannel"]
@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazily(
 )
 
 
-class DeltaChannel(BaseChannel[Value, Any, Any]):
+class DeltaChannel(ValueChannel[Value, Any, Any]):
     """Folds all writes of a superstep at once, with `reducer(value, writes)`, from `typ()`.
 
     Every list and dict is stored by its new parts here, so that `snapshot_frequency` changes nothing; it is
@@ -57,7 +57,10 @@ class DeltaChannel(BaseChannel[Value, Any, Any]):
     def checkpoint(self) -> Any:
         return MISSING
 
-    def from_checkpoint(self, checkpoint: Any) -> DeltaChannel:
+    def stored(self) -> Any:
+        return self._cell
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
         new = super().from_checkpoint(checkpoint)
         if checkpoint is MISSING:
             new._cell = _empty(self.typ)
@@ -66,7 +69,7 @@ class DeltaChannel(BaseChannel[Value, Any, Any]):
     def _now(self) -> Any:
         return self._cell  # by itself it has no value before the first write, unlike in a graph
 
-    def copy(self) -> DeltaChannel:
+    def copy(self) -> Self:
         return super().from_checkpoint(self._cell)
 
 

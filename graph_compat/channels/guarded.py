@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_compat.channels.base import BaseChannel, Value
+from graph_compat.channels.base import Value, ValueChannel
 
 
-class GuardedChannel(BaseChannel[Value, Value, Value]):
+class GuardedChannel(ValueChannel[Value, Value, Value]):
     """Refuses more than one write of a superstep; with `guard=False` the last one counts."""
 
     __slots__ = ("guard",)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flowfn import pregel
 from flowfn.pregel import Channel
 from flowfn.python.lazy import lazily
-from graph_compat.channels.base import BaseChannel, Value
+from flowfn.values import MISSING
+from graph_compat.channels.base import BaseChannel, Value, ValueChannel
 
 __all__ = ["LastValue", "LastValueAfterFinish"]
 
@@ -16,7 +19,7 @@ __getattr__, __dir__ = lazily(
 )
 
 
-class LastValue(BaseChannel[Value, Value, Value]):
+class LastValue(ValueChannel[Value, Value, Value]):
     """Keeps the last value; takes one write per superstep."""
 
     __slots__ = ()
@@ -28,3 +31,22 @@ class LastValueAfterFinish(BaseChannel[Value, Value, Value]):
 
     __slots__ = ()
     rule: Channel = pregel.LastValueAfterFinish()
+
+    @property
+    def value(self) -> Any:
+        """The last value; `MISSING` for none."""
+        return MISSING if self._cell is MISSING else self._cell[0]
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._cell = MISSING if value is MISSING else (value, self.finished)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no node is left to run."""
+        return self._cell is not MISSING and bool(self._cell[1])
+
+    @finished.setter
+    def finished(self, finished: bool) -> None:
+        if self._cell is not MISSING:
+            self._cell = (self._cell[0], finished)

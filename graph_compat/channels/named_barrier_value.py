@@ -32,8 +32,17 @@ class NamedBarrierValue(BaseChannel[Value, Value, Value]):
     def rule(self) -> Channel:
         return pregel.NamedBarrier(frozenset(self.names))
 
-    def checkpoint(self) -> Any:
+    @property
+    def seen(self) -> set[str]:
+        """The names that were written: a copy; to change them, set it."""
         return set() if self._cell is MISSING else set(self._cell)
+
+    @seen.setter
+    def seen(self, seen: set[str]) -> None:
+        self._cell = frozenset(seen)
+
+    def checkpoint(self) -> Any:
+        return self.seen
 
 
 class NamedBarrierValueAfterFinish(NamedBarrierValue[Value]):
@@ -46,5 +55,21 @@ class NamedBarrierValueAfterFinish(NamedBarrierValue[Value]):
         return pregel.NamedBarrierAfterFinish(frozenset(self.names))
 
     def checkpoint(self) -> Any:
-        names, finished = ((), False) if self._cell is MISSING else self._cell
-        return set(names), finished
+        return self.seen, self.finished
+
+    @property
+    def seen(self) -> set[str]:
+        return set() if self._cell is MISSING else set(self._cell[0])
+
+    @seen.setter
+    def seen(self, seen: set[str]) -> None:
+        self._cell = (frozenset(seen), self.finished)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no other node is left to run."""
+        return self._cell is not MISSING and bool(self._cell[1])
+
+    @finished.setter
+    def finished(self, finished: bool) -> None:
+        self._cell = (frozenset(self.seen), finished)

@@ -8,6 +8,7 @@ from typing import Any
 from flowfn import pregel
 from flowfn.pregel import Channel
 from flowfn.python.lazy import lazily
+from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["Topic"]
@@ -34,6 +35,20 @@ class Topic(BaseChannel[Value, Value, Value]):
     @property
     def rule(self) -> Channel:
         return pregel.Topic(self.accumulate)
+
+    @property
+    def values(self) -> list[Any]:
+        """What was collected, in the list that it is kept in."""
+        if self._cell is MISSING:
+            self._cell = []
+        return self._cell  # type: ignore[no-any-return]
+
+    @values.setter
+    def values(self, values: list[Any]) -> None:
+        self._cell = values
+
+    def _now(self) -> Any:
+        return self._cell or MISSING
 
     @property
     def ValueType(self) -> Any:

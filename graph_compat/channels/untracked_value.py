@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from flowfn import pregel
 from flowfn.pregel import Channel
 from flowfn.python.lazy import lazily
@@ -26,7 +28,7 @@ class UntrackedValue(GuardedChannel[Value]):
     def rule(self) -> Channel:
         return pregel.UntrackedValue(self.guard)
 
-    def copy(self) -> UntrackedValue:
+    def copy(self) -> Self:
         new = self._empty()
         new._cell = self._cell
         return new

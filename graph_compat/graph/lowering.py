@@ -120,7 +120,7 @@ def _typed(builder: AnyStateGraph, mode: str, data: Any) -> Any:
 
 
 def _channels(builder: AnyStateGraph) -> dict[str, Channel]:
-    channels: dict[str, Channel] = {key: channel.rule for key, channel in builder.channels.items()}
+    channels: dict[str, Channel] = {key: channel.in_graph for key, channel in builder.channels.items()}
     channels[START] = EphemeralValue()
     for name, spec in builder.nodes.items():
         deferred = spec.defer

@@ -71,7 +71,7 @@ def lower(given: Description, name: str) -> Program:
     """
     _check(given)
     channels: dict[str, Channel] = {
-        key: channel.rule for key, channel in given.channels.items() if isinstance(channel, BaseChannel)
+        key: channel.in_graph for key, channel in given.channels.items() if isinstance(channel, BaseChannel)
     }
     managed = {key: kind.get for key, kind in given.channels.items() if isinstance(kind, type)}
     output = given.output_channels

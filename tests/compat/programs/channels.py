@@ -3,6 +3,7 @@
 import operator
 from typing import Annotated
 
+from langgraph._internal._typing import MISSING
 from langgraph.channels import (
     AnyValue,
     BinaryOperatorAggregate,
@@ -283,3 +284,154 @@ async def a_channel_of_ones_own(t):
     await t.invoke(graph, {"text": "one"}, ONE)
     await t.invoke(graph, {"text": "two"}, ONE)
     await t.history(graph, ONE)
+
+
+class Greatest(LastValue):
+    """Keeps the greatest value: a rule of its own in place of that of its base."""
+
+    def update(self, values):
+        if not values:
+            return False
+        self.value = max(values if self.value is MISSING else [*values, self.value])
+        return True
+
+
+class Newest(BinaryOperatorAggregate):
+    """Keeps the last two: what its base does, and something more."""
+
+    def update(self, values):
+        changed = super().update(values)
+        self.value = self.value[-2:]
+        return changed
+
+
+class Distinct(Topic):
+    """Collects what isn't there yet, in the list that its base keeps."""
+
+    def update(self, values):
+        new = [value for value in values if value not in self.values]
+        self.values.extend(new)
+        return bool(new)
+
+
+class Doubled(UntrackedValue):
+    """Isn't kept, as its base isn't."""
+
+    def update(self, values):
+        return super().update([2 * value for value in values])
+
+
+class Total(DeltaChannel):
+    """Shows what it folds as a text."""
+
+    def get(self):
+        return f"{super().get()}"
+
+
+class Unkept(BaseChannel):
+    """Has a value while a run goes on, and stores none."""
+
+    ValueType = UpdateType = str
+    text = MISSING
+
+    def from_checkpoint(self, checkpoint):
+        return Unkept(str)
+
+    def checkpoint(self):
+        return MISSING
+
+    def update(self, values):
+        self.text = "".join(values) or self.text
+        return bool(values)
+
+    def get(self):
+        if self.text is MISSING:
+            raise EmptyChannelError()
+        return self.text
+
+
+def _graph(t, schema, **functions):
+    builder = StateGraph(schema)
+    for name, function in functions.items():
+        builder.add_node(name, t.node(function))
+    names = list(functions)
+    for before, after in zip([START, *names], names, strict=False):
+        builder.add_edge(before, after)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+async def classes_that_extend_a_channel(t):
+    """A class of one's own that extends a channel has the last word on what is written to it."""
+
+    class State(TypedDict):
+        most: Annotated[int, Greatest]
+        new: Annotated[list, Newest(list, operator.add)]
+        once: Annotated[list, Distinct(int, accumulate=True)]
+        total: Annotated[int, Total(lambda value, writes: value + sum(writes), int)]
+
+    def a(state):
+        return {"most": 3, "new": [3], "once": [1, 2], "total": 3}
+
+    def b(state):
+        return {"most": 2, "new": [4], "once": 3, "total": 4}
+
+    graph = _graph(t, State, a=a, b=b)
+    await t.stream(graph, {"most": 1, "new": [1, 2], "once": [1], "total": 1}, ONE, stream_mode="values")
+    await t.invoke(graph, {"most": 5, "new": [5], "once": [9], "total": 2}, ONE)
+    t.note("values", (await t.call(graph, "get_state", ONE)).values)
+
+
+async def classes_whose_value_is_not_stored(t):
+    """What such a channel of one's own holds is there as long as the run, and gone after it."""
+
+    class State(TypedDict):
+        text: str
+        twice: Annotated[int, Doubled(int)]
+        unkept: Annotated[str, Unkept(str)]
+
+    def a(state):
+        return {"text": f"{state.get('twice')} {state.get('unkept')}"}
+
+    graph = _graph(t, State, a=a, b=lambda state: {"text": state["text"] + "!"}, c=a)
+    await t.stream(graph, {"text": "i", "twice": 2, "unkept": "u"}, ONE, stream_mode="values")
+    await t.invoke(graph, {"text": "i"}, ONE)
+    await t.state(graph, ONE)
+
+
+async def attributes_of_channels(t):
+    """What a channel holds can be read, and set, where its methods look for it."""
+
+    def held(channel):
+        names = [name for name in ("value", "values", "seen", "finished") if hasattr(channel, name)]
+        found = {name: getattr(channel, name) for name in names}
+        t.note("held", {name: "nothing" if value is MISSING else value for name, value in found.items()})
+
+    for channel, values in (
+        (LastValue(int), [1]),
+        (AnyValue(int), [1, 2]),
+        (EphemeralValue(int), [1]),
+        (UntrackedValue(int), [1]),
+        (Topic(int), [1, 2]),
+        (BinaryOperatorAggregate(int, operator.add), [1, 2]),
+        (DeltaChannel(lambda value, writes: value + sum(writes), int).from_checkpoint(MISSING), [1, 2]),
+        (NamedBarrierValue(str, {"a", "b"}), ["a"]),
+        (NamedBarrierValueAfterFinish(str, {"a", "b"}), ["a", "b"]),
+        (LastValueAfterFinish(int), [1]),
+    ):
+        held(channel)
+        channel.update(values)
+        held(channel)
+        channel.finish()
+        held(channel)
+        channel.consume()
+        held(channel)
+    value, topic, barrier = LastValue(int), Topic(int, True), NamedBarrierValue(str, {"a", "b"})
+    value.value, topic.values, barrier.seen = 5, [5], {"a"}
+    update(t, value)
+    update(t, topic, 6)
+    update(t, barrier, "b")
+    late, joined = LastValueAfterFinish(int), NamedBarrierValueAfterFinish(str, {"a"})
+    late.value, joined.seen = 1, {"a"}
+    late.finished = joined.finished = True
+    see(t, late)
+    see(t, joined)
