@@ -44,6 +44,12 @@ class _Awaited(Queue):
 
 _flights: WeakValueDictionary[_Key, Queue] = WeakValueDictionary()
 _lock = threading.Lock()
+_ended = 0
+
+
+def ended() -> int:
+    """How many computations have ended: whoever found nothing meanwhile needn't look again if it is what it was."""
+    return _ended
 
 
 def join(cache: Any, key: str, mine: Queue) -> Future[None] | None:
@@ -60,8 +66,10 @@ def join(cache: Any, key: str, mine: Queue) -> Future[None] | None:
 
 def leave(cache: Any, key: str, mine: Queue) -> None:
     """Let those in `mine` ask again; may be called again, and where nobody joined."""
+    global _ended
     with _lock:
         if _flights.get((id(cache), key)) is mine:
+            _ended += 1
             del _flights[id(cache), key]
     mine.tell()
 

@@ -23,6 +23,8 @@ FullKey = tuple[Namespace, str]
 class BaseCache(ABC, Generic[ValueT]):
     """A cache. One of your own overrides `get`, `set` and `clear`; asyncio callers get those on a thread.
 
+    Where it also overrides `aget`, `aset` and `aclear`, asyncio callers get these on their event loop.
+
     `serde` has LangGraph's `dumps_typed` and `loads_typed`, or flowfn's `dumps` and `loads`.
     """
 

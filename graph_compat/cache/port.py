@@ -1,14 +1,18 @@
 """A cache of LangGraph's shape as the engine's: bytes by key.
 
-Rule: what the engine calls `NAME:DIGEST` is the key DIGEST in the namespace `(NAME,)`.
+Rule: what the engine calls `NAME:DIGEST` is the key DIGEST in the namespace `(NAME,)`. Of methods that have asyncio
+twins of their own the twins are called where an event loop runs, on that loop, as of a saver's.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn.errors import CacheError
 from flowfn.ports import Cache
+
+if TYPE_CHECKING:
+    from checkpointers.foreign.methods import Methods
 
 
 class CachePort:
@@ -17,6 +21,12 @@ class CachePort:
     def __init__(self, cache: Any) -> None:
         self.cache = cache
         self.inline: frozenset[str] = getattr(cache, "inline", frozenset())
+        self._methods = _methods_of(cache)
+
+    def note_loop(self) -> None:
+        """Have asyncio methods run on the loop that runs here, if one does."""
+        if self._methods is not None:
+            self._methods.note_loop()
 
     def get(self, key: str) -> bytes | None:
         """The bytes kept under a key, or None."""
@@ -26,6 +36,8 @@ class CachePort:
 
     def set(self, key: str, value: bytes, ttl: float | None = None) -> None:
         """Keep bytes, for so many seconds, or for ever."""
+        if ttl is not None and ttl == int(ttl):  # servers of caches take whole seconds
+            ttl = int(ttl)
         self._asked("set", {_parted(key): (value, ttl)})
 
     def clear(self, prefix: str = "") -> None:
@@ -34,9 +46,23 @@ class CachePort:
 
     def _asked(self, method: str, argument: Any) -> Any:
         try:
+            if self._methods is not None:
+                return self._methods.call(method, argument)
             return getattr(self.cache, method)(argument)
         except Exception as error:
-            raise CacheError(f"{type(self.cache).__name__}.{method}: {error!r}") from error
+            cause = error if self._methods is None else error.__cause__ or error
+            raise CacheError(f"{type(self.cache).__name__}.{method}: {cause!r}") from cause
+
+
+def _methods_of(cache: Any) -> Methods | None:
+    """The methods of a cache whose asyncio methods are more than the blocking ones on a thread."""
+    from graph_compat.cache.base import BaseCache
+
+    if type(cache).aget is BaseCache.aget:
+        return None
+    from checkpointers.foreign.methods import Methods
+
+    return Methods(cache)
 
 
 def port_of(cache: Any) -> Cache | Any:

@@ -53,13 +53,16 @@ class TaskFunction(Task[P, R]):
 
     def clear_cache(self, cache: Any) -> None:
         """Forget what the task has kept in a cache."""
-        port_of(cache).clear(f"{self._self_definition.qualified}:")
+        self._clear(port_of(cache))
 
     async def aclear_cache(self, cache: Any) -> None:
         """`clear_cache` for asyncio."""
         import asyncio
 
-        await asyncio.to_thread(self.clear_cache, cache)
+        await asyncio.to_thread(self._clear, port_of(cache))
+
+    def _clear(self, cache: Any) -> None:
+        cache.clear(f"{self._self_definition.qualified}:")
 
 
 @overload

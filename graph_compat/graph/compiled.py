@@ -16,7 +16,7 @@ from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart, UnknownThread
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.values import Command, StateSnapshot, Write
-from graph_compat.cache.port import port_of
+from graph_compat.cache.port import CachePort, port_of
 from graph_compat.constants import CONFIG_KEY_CHECKPOINTER
 from graph_compat.errors import InvalidUpdateError, no_input, timed_out, translated
 from graph_compat.graph.configs import (
@@ -198,6 +198,8 @@ class CompiledGraph(Nested):
         from flowfn.invocation import lead
 
         on_loop = run.hosts.on_loop
+        if on_loop and isinstance(cache := self._self_setup.settings.cache, CachePort):
+            cache.note_loop()
         async with graph_run(self.name, order.input, run.config, on_loop=on_loop) as (config, result):
             run.config = config
             if "graph_compat.callbacks" in sys.modules:

@@ -186,15 +186,23 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         Raises:
             ValueError: the graph has no cache.
         """
-        if self.cache is None:
-            raise ValueError("No cache is set for this graph. Cannot clear cache.")
-        for name, node in self._program.nodes.items():
-            if nodes is None or name in nodes:
-                port_of(self.cache).clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
+        self._clear(self._needed_cache(), nodes)
 
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """`clear_cache` for asyncio."""
-        self.clear_cache(nodes)
+        import asyncio
+
+        await asyncio.to_thread(self._clear, self._needed_cache(), nodes)
+
+    def _needed_cache(self) -> Any:
+        if self.cache is None:
+            raise ValueError("No cache is set for this graph. Cannot clear cache.")
+        return port_of(self.cache)
+
+    def _clear(self, cache: Any, nodes: Sequence[str] | None) -> None:
+        for name, node in self._program.nodes.items():
+            if nodes is None or name in nodes:
+                cache.clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
 
     def _drawn_in(self, node: str, xray: int | bool) -> Graph | None:
         """The picture of the graph in a node; None where there is none."""

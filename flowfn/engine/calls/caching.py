@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from flowfn.caching.claims import Claim, Queue, join, leave
+from flowfn.caching.claims import Claim, Queue, ended, join, leave
 from flowfn.caching.entries import encode, is_fresh, value_of
 from flowfn.caching.keys import Key, key_of, weak_names
 from flowfn.caching.opening import place_of
@@ -98,6 +98,7 @@ class Lookup:
     async def seek(self, host: Host) -> Any:
         """The kept value, or MISSING for the one who has to compute it; whoever else asks waits."""
         while True:
+            before = ended()
             value = await self._kept(host)
             if value is not MISSING:
                 return value
@@ -110,7 +111,8 @@ class Lookup:
             await host.wait(other)
         if self._lost:
             return MISSING
-        value = await self._kept(host)  # somebody may have kept it just before
+        if ended() != before:  # somebody may have kept it just before
+            value = await self._kept(host)
         if value is MISSING and hasattr(self._cache, "claim"):
             value = await self._claimed(host)
         if value is not MISSING:

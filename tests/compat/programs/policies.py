@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableLambda
+from langgraph.cache.base import BaseCache
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import (
@@ -13,6 +14,7 @@ from langgraph.errors import (
     NodeError,
     NodeTimeoutError,
 )
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, TimeoutPolicy, interrupt
@@ -181,6 +183,89 @@ async def cached_nodes(t: Trace) -> None:
         await t.stream(graph, {"x": [given]}, stream_mode=["updates", "values"])
     await t.stream(graph, {"x": ["i"]}, stream_mode="tasks")
     t.note("ran", ran)
+
+
+class _OwnCache(BaseCache):
+    """A cache that somebody else wrote, for callers of one colour: the methods of the other one refuse."""
+
+    def __init__(self, *, awaited: bool) -> None:
+        super().__init__()
+        self.awaited = awaited
+        self.held: dict[Any, Any] = {}
+        self.asked: list[Any] = []
+        self.loops: set[Any] = set()
+
+    def _get(self, keys: Any) -> Any:
+        self.asked.append("get")
+        return {key: self.serde.loads_typed(self.held[key]) for key in keys if key in self.held}
+
+    def _set(self, pairs: Any) -> None:
+        self.asked.append([repr(ttl) for _, ttl in pairs.values()])
+        self.held |= {key: self.serde.dumps_typed(value) for key, (value, _) in pairs.items()}
+
+    def _check(self, *, awaited: bool) -> None:
+        if awaited != self.awaited:
+            raise NotImplementedError("the other methods")
+        if awaited:
+            self.loops.add(asyncio.get_running_loop())
+
+    def get(self, keys: Any) -> Any:
+        self._check(awaited=False)
+        return self._get(keys)
+
+    def set(self, pairs: Any) -> None:
+        self._check(awaited=False)
+        self._set(pairs)
+
+    def clear(self, namespaces: Any = None) -> None:
+        self._check(awaited=False)
+        self.held.clear()
+
+    async def aget(self, keys: Any) -> Any:
+        self._check(awaited=True)
+        return self._get(keys)
+
+    async def aset(self, pairs: Any) -> None:
+        self._check(awaited=True)
+        self._set(pairs)
+
+    async def aclear(self, namespaces: Any = None) -> None:
+        self._check(awaited=True)
+        self.held.clear()
+
+
+async def a_cache_of_ones_own(t: Trace) -> None:
+    """It is asked once for each call, by methods of the caller's colour, and told times to live as they were said."""
+    ran: list[Any] = []
+
+    def a(state: State) -> Any:
+        ran.append(state["x"])
+        return {"x": ["a"]}
+
+    cache = _OwnCache(awaited=t.asyncio)
+    graph = _one(t.node(a), cache_policy=CachePolicy(ttl=60)).compile(cache=cache)
+    for given in ["i", "i", "j"]:
+        await t.invoke(graph, {"x": [given]})
+    await t.call(graph, "clear_cache")
+    await t.invoke(graph, {"x": ["i"]})
+
+    @task(cache_policy=CachePolicy(ttl=0.5))
+    @t.node
+    def double(n: int) -> int:
+        ran.append(n)
+        return 2 * n
+
+    @entrypoint(cache=cache)
+    @t.node
+    async def flow(n: int) -> int:
+        return await t.value(double(n))
+
+    await t.invoke(flow, 2)
+    await t.call(double, "clear_cache", cache)
+    await t.invoke(flow, 2)
+    t.note("ran", ran)
+    t.note("asked", cache.asked)
+    t.note("loops", cache.loops <= ({asyncio.get_running_loop()} if t.asyncio else set()))
 
 
 async def the_key_of_a_cache(t: Trace) -> None:
