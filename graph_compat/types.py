@@ -21,12 +21,12 @@ from flowfn.values import (
     Overwrite,
     PregelTask,
     Send,
-    StateSnapshot,
     StateUpdate,
 )
 from graph_compat.asking import interrupt
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver
 from graph_compat.langchain.tool_output import Command
+from graph_compat.snapshot import StateSnapshot
 from graph_compat.typing import StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV11, warn
 

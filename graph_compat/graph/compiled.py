@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from checkpointers.foreign.errors import SaverRaised
 from flowfn.config import GIVEN_THREAD, Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart, UnknownThread
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
-from flowfn.values import Command, StateSnapshot, Write
+from flowfn.values import Command, Write
 from graph_compat.cache.port import CachePort, port_of
 from graph_compat.constants import CONFIG_KEY_CHECKPOINTER
 from graph_compat.errors import InvalidUpdateError, no_input, timed_out, translated
@@ -33,10 +33,13 @@ from graph_compat.graph.watched import ending_for
 from graph_compat.langchain.graph_runs import graph_run
 from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.tokens import listening
+from graph_compat.snapshot import StateSnapshot
 from graph_compat.types import GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, depth_of_caller, warn
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
     from flowfn.context import Frame
     from flowfn.invocation import Ending, Fresh, Order, Resume, Run, Setup
     from flowfn.ports import Saver
@@ -399,7 +402,7 @@ class CompiledGraph(Nested):
         """The thread's state; an empty one for a checkpoint or a subgraph that isn't there, as in LangGraph."""
         named = {"configurable": dict((config or {}).get("configurable") or {})}
         try:
-            found = super().get_state(config, subgraphs=subgraphs, thread_id=thread_id)
+            found = cast(StateSnapshot, super().get_state(config, subgraphs=subgraphs, thread_id=thread_id))
         except (UnknownCheckpoint, UnknownPart):
             return StateSnapshot({}, (), named, None, None, None, (), ())
         except SaverRaised as error:
@@ -422,11 +425,57 @@ class CompiledGraph(Nested):
             config, thread_id=thread_id, filter=filter, before=before, limit=limit
         )
         try:
-            yield from found
+            yield from cast("Iterator[StateSnapshot]", found)
         except UnknownPart:
             return
         except SaverRaised as error:
             raise translated(error) from None
+
+    if TYPE_CHECKING:  # LangGraph's programs name what these return
+
+        async def aget_state(
+            self, config: Config | None = None, *, subgraphs: bool = False, thread_id: str | None = None
+        ) -> StateSnapshot: ...
+
+        def aget_state_history(
+            self, config: Config | None = None, **options: Any
+        ) -> AsyncIterator[StateSnapshot]: ...
+
+        def update_state(  # type: ignore[override]
+            self,
+            config: Config | None,
+            values: Any,
+            as_node: str | None = None,
+            task_id: str | None = None,
+            *,
+            thread_id: str | None = None,
+        ) -> RunnableConfig: ...
+
+        async def aupdate_state(  # type: ignore[override]
+            self,
+            config: Config | None,
+            values: Any,
+            as_node: str | None = None,
+            task_id: str | None = None,
+            *,
+            thread_id: str | None = None,
+        ) -> RunnableConfig: ...
+
+        def bulk_update_state(  # type: ignore[override]
+            self,
+            config: Config | None,
+            supersteps: Sequence[Sequence[StateUpdate]],
+            *,
+            thread_id: str | None = None,
+        ) -> RunnableConfig: ...
+
+        async def abulk_update_state(  # type: ignore[override]
+            self,
+            config: Config | None,
+            supersteps: Sequence[Sequence[StateUpdate]],
+            *,
+            thread_id: str | None = None,
+        ) -> RunnableConfig: ...
 
 
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:

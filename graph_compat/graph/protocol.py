@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from graph_compat.types import Command, StateSnapshot, StateUpdate
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
 
 Config = Mapping[str, Any]
 
@@ -61,25 +64,25 @@ class PregelProtocol(ABC, Generic[StateT, ContextT, InputT, OutputT]):
         """`get_state_history` for asyncio."""
 
     @abstractmethod
-    def bulk_update_state(self, config: Config, updates: Sequence[Sequence[StateUpdate]]) -> dict[str, Any]:
+    def bulk_update_state(self, config: Config, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """Update the state of a thread several times over."""
 
     @abstractmethod
     async def abulk_update_state(
         self, config: Config, updates: Sequence[Sequence[StateUpdate]]
-    ) -> dict[str, Any]:
+    ) -> RunnableConfig:
         """`bulk_update_state` for asyncio."""
 
     @abstractmethod
     def update_state(
         self, config: Config, values: dict[str, Any] | Any | None, as_node: str | None = None
-    ) -> dict[str, Any]:
+    ) -> RunnableConfig:
         """Update the state of a thread."""
 
     @abstractmethod
     async def aupdate_state(
         self, config: Config, values: dict[str, Any] | Any | None, as_node: str | None = None
-    ) -> dict[str, Any]:
+    ) -> RunnableConfig:
         """`update_state` for asyncio."""
 
     @abstractmethod

@@ -102,7 +102,20 @@ for mode, chunk in graph.stream(None, config, stream_mode=["values", "updates"])
 snapshot = graph.get_state(config)
 assert_type(snapshot, StateSnapshot)
 assert_type(snapshot.tasks[0].interrupts, tuple[Interrupt[Any], ...])
-graph.update_state(snapshot.config, {"count": 1}, as_node="decide")
+updated: RunnableConfig = graph.update_state(snapshot.config, {"count": 1}, as_node="decide")
+assert_type(snapshot.config, RunnableConfig)
+for past in graph.get_state_history(config):
+    assert_type(past.parent_config, RunnableConfig | None)
+
+
+async def look(program: CompiledStateGraph[State, Context, State, Result]) -> RunnableConfig:
+    """What asyncio callers are given is annotated alike."""
+    assert_type((await program.aget_state(updated)).config, RunnableConfig)
+    async for past in program.aget_state_history(updated):
+        assert_type(past.config, RunnableConfig)
+    return await program.aupdate_state(updated, {"count": 2})
+
+
 asked: list[Interrupt[str]] = []
 keyed: CachePolicy[Any] = CachePolicy(key_func=str)
 
