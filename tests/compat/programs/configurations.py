@@ -461,3 +461,20 @@ async def what_handlers_of_a_models_own_are_told(t):
         await t.invoke(graph, {"x": []}, {**ONE, **given})
         t.note("told", seen)
         seen.clear()
+
+
+@differs("a configuration is its node's own")
+async def a_tag_that_a_node_appends(t):
+    """What a node does to the tags of its configuration."""
+    seen = []
+
+    def node(state, config: RunnableConfig):
+        seen.append(list(config["tags"]))
+        config["tags"].append("more")
+        config["metadata"]["more"] = config["configurable"]["more"] = 1
+
+    builder = StateGraph(S).add_node("a", t.node(node)).add_node("b", t.node(node))
+    given = {"tags": ["mine"]}
+    await t.invoke(edges(builder, ". a b .").compile(), {"x": []}, given)
+    t.note("seen", seen)
+    t.note("given", given)

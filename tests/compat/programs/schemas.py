@@ -23,7 +23,7 @@ from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
 from langgraph.managed import IsLastStep, RemainingSteps
 from langgraph.types import Command, Overwrite
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, PrivateAttr, field_validator
 from typing_extensions import ReadOnly, TypedDict
 
 from ..parts import ONE, State, edges, nodes
@@ -860,3 +860,20 @@ async def lambdas_of_two_schemas(t: Trace) -> None:
     for schema in (Shown, Backwards, Function):
         await t.invoke(_run(t, Kept, lambda state: {"x": ["n"]}, input_schema=schema), {"x": ["i"]})
     t.raises(StateGraph, State, input_schema=Function)
+
+
+class _Beside(BaseModel):
+    """A model with more than fields."""
+
+    a: int = 0
+    LIMIT: ClassVar[int] = 5
+    _secret: str = PrivateAttr("s")
+
+
+@differs("a state has its fields")
+async def what_a_model_has_beside_its_fields(t: Trace) -> None:
+    """Class variables and private attributes of a state that is given, and returned, as an instance."""
+    builder = nodes(t, StateGraph(_Beside), n=lambda state: {"a": state.a + 1}, same=lambda state: state)
+    graph = edges(builder, ". n same .").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, _Beside(a=1), ONE, stream_mode=["values", "updates"])
+    t.note("stored", (await t.call(graph, "get_state", ONE)).values)
