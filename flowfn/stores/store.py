@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, Self, TypeVar
 from flowfn.ports import Serializer
 from flowfn.stores.base import BaseStore
 from flowfn.stores.checking import checked_op
-from flowfn.stores.embedding import Embedded, Index
+from flowfn.stores.embedding import Embedded, Embeddings, Index
 from flowfn.stores.encoding import Encoded, decode, encode
 from flowfn.stores.items import (
     IndexConfig,
@@ -64,6 +64,11 @@ class Store(BaseStore):
         self._serde = serde if serde is not None else self._default_serde()
         self._clock = clock
         self._sweeper = Sweeper(self, clock)
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """What makes vectors of texts; None without `index`."""
+        return None if self._index is None else self._index.embeddings
 
     def _default_serde(self) -> Serializer:
         from flowfn.serde import DEFAULT

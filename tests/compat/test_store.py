@@ -306,6 +306,14 @@ def test_paths_name_the_same_texts(path: str) -> None:
         assert each.base.get_text_at_path(value, path) == THEIRS.base.get_text_at_path(value, path)
 
 
+def test_a_store_shows_its_embeddings() -> None:
+    """Programs embed by the model of their store; without an index there is none."""
+    for lib in (THEIRS, OURS):
+        indexed = lib.memory.InMemoryStore(index={"dims": 3, "embed": letters})
+        assert indexed.embeddings.embed_query("ab") == [1.0, 1.0, 0.0]
+        assert lib.memory.InMemoryStore().embeddings is None
+
+
 def test_functions_become_embeddings() -> None:
     """Blocking and async functions are taken for models of embeddings."""
 
