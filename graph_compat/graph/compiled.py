@@ -201,8 +201,10 @@ class CompiledGraph(Nested):
         from flowfn.invocation import lead
 
         on_loop = run.hosts.on_loop
-        if on_loop and isinstance(cache := self._self_setup.settings.cache, CachePort):
-            cache.note_loop()
+        if on_loop and self.cache is not None:
+            cache = self._self_setup.settings.cache
+            if isinstance(cache, CachePort):
+                cache.note_loop()
         async with graph_run(self.name, order.input, run.config, on_loop=on_loop) as (config, result):
             run.config = config
             if "graph_compat.callbacks" in sys.modules:
