@@ -74,6 +74,7 @@ INSTEAD = {
     ): "texts: [('HumanMessage', 'draft', 'writes')]",
     Name("subgraphs", "a_parent_command_in_a_try"): "invoke: {'x': ['i', 'up', 'z']}",
     Name("schemas", "a_stream_of_what_pydantic_refuses"): "('values', {'a': 'no'",
+    Name("channels", "what_a_class_that_extends_a_channel_was_given"): "invoke: {'new': [3, 4]}",
     Name("schemas", "what_a_model_has_beside_its_fields"): "('values', {'a': 2})\nstored: {'a': 2}",
     Name("configurations", "a_tag_that_a_node_appends"): "seen: [['mine'], ['mine']]",
     Name("schemas", "results_without_values"): "invoke: {}\ninvoke: {}\ninvoke: {}",

@@ -435,3 +435,27 @@ async def attributes_of_channels(t):
     late.finished = joined.finished = True
     see(t, late)
     see(t, joined)
+
+
+class Bounded(BinaryOperatorAggregate):
+    """Keeps so many at most."""
+
+    def __init__(self, typ, operator=operator.add, bound=3):
+        super().__init__(typ, operator)
+        self.bound = bound
+
+    def update(self, values):
+        changed = super().update(values)
+        self.value = self.value[-self.bound :]
+        return changed
+
+
+@differs("a channel keeps what it was made with")
+async def what_a_class_that_extends_a_channel_was_given(t):
+    """An argument that its base doesn't know."""
+
+    class State(TypedDict):
+        new: Annotated[list, Bounded(list, bound=2)]
+
+    graph = _graph(t, State, a=lambda state: {"new": [3]}, b=lambda state: {"new": [4]})
+    await t.invoke(graph, {"new": [1, 2]}, ONE)
