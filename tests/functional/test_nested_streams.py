@@ -1,6 +1,7 @@
 """Streams of workflows that call workflows: namespaces, and `subgraphs=True` (behaviour page 4.1)."""
 
 import asyncio
+import uuid
 from typing import Any
 
 import pytest
@@ -172,6 +173,33 @@ def test_a_stream_inside_a_run_is_the_same_on_resume(world: World, mode: Any, wh
     assert world.ran == [1, 2, 3, 4]
     calm = world.invoke(wf, 1, thread_id="calm")
     assert unnamed(resumed) == unnamed(calm)
+
+
+def test_a_result_that_a_reader_acted_on_stays_what_it_was(world: World) -> None:
+    """Who fails on the last chunk of a nested stream reads the same one when resumed, though the body runs again."""
+    charged: list[str] = []
+
+    @world.entrypoint(checkpointer=None)
+    async def child(x: int) -> str:
+        return uuid.uuid4().hex
+
+    @world.task
+    async def charge(number: str) -> None:
+        charged.append(number)
+        if len(charged) == 1:
+            raise ConnectionError
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        stream = child.astream(x) if world.is_async else child.stream(x)
+        chunk = await anext(stream) if world.is_async else next(stream)
+        await world.value(charge(chunk["child"]))
+        return [chunk, *([each async for each in stream] if world.is_async else stream)]
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, 1, thread_id="acted on")
+    assert world.invoke(wf, None, thread_id="acted on") == [{"child": charged[0]}]
+    assert charged[0] == charged[1]
 
 
 def test_a_stream_that_is_read_in_another_mode_on_resume_has_its_chunks(world: World) -> None:

@@ -171,7 +171,7 @@ async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
-        call.writes = call.node.output(value)
+        call.writes = call.node.output(value) if run.came_to is None else run.came_to
         if run.root.fatal is not None:  # the run was left: nobody makes the checkpoint that it was to go with
             call.rides = False
         if journal is not None and not call.rides:

@@ -31,6 +31,7 @@ from flowfn.instance_ids import task_uuid
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import is_over
+from flowfn.pregel.view import view
 from flowfn.values import Write
 
 LONGEST = 2_000
@@ -247,11 +248,14 @@ async def _before_its_end(run: Run, journal: Journal, ended: Loaded) -> Loaded:
     """Take up what an entrypoint that has ended began with: it goes through its records again for who reads its stream.
 
     Its call has no record that tells what to tell: the process died between the two, or nobody read the stream then.
+    Whoever read it has seen the result, perhaps, and acted on it: that stays what it was, whatever comes now.
     """
     began = await journal.load(run.host, run.namespace, run.checkpoint.parent)
     if began is None:
         return ended
+    came_to = view(run.program, run.checkpoint)
     _take_up(run, journal, began, None)
+    run.came_to = [Write(*each) for each in came_to.items()]
     return began
 
 

@@ -57,6 +57,8 @@ class Run:
     """Of the superstep under way; those that have finished have their writes."""
     breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
     """Which kind of breakpoint it stopped at."""
+    came_to: Sequence[Write] | None = None
+    """What its only node wrote when it ended, where that runs again for who reads the stream: it stays what it was."""
     post: Callable[[Event], None] | None = None
     """Told of what happens, where somebody watches this run or one around it."""
     readers: tuple[Reader, ...] = ()
