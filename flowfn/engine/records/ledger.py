@@ -5,26 +5,23 @@ Rule: a record belongs to one call of an attempt: the first that claims it, on w
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.ids import call_id, node_scope
+from flowfn.engine.ids import node_scope
+from flowfn.engine.records.index import Index, without_days
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record, infos_of
 from flowfn.engine.records.rows import decode_plain
-from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
+from flowfn.engine.records.unclaimed import NONE, Rivals
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.engine.replay.origins import Anew, Origins
 from flowfn.engine.replay.remade import Remade
 from flowfn.engine.replay.similar import Similar
-from flowfn.identity.digest import hashed
 from flowfn.identity.grown import Defaults, without_defaults
 from flowfn.identity.made_with.together import Maker
-from flowfn.identity.told import mentions_fractions
 from flowfn.ports import Deserializer, WriteRow
-from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
 from flowfn.row_channels import CALL, ERROR, RUN_TASK
 from flowfn.values import Write
@@ -88,7 +85,7 @@ class Ledger:
         """Records that went to calls of another day, by their task, and those calls."""
         self._dropped: set[str] = set()
         self._anew: Anew | None = None
-        self._index: _Index | None = None
+        self._index: Index | None = None
         if rows:
             self.add(rows, serde)
 
@@ -263,7 +260,7 @@ class Ledger:
         info = record.info
         if info is None or info.form is None:
             return False
-        return bool(self._indexed.days.get(_without_days(info), set()) - {info.skeleton})
+        return bool(self._indexed.days.get(without_days(info), set()) - {info.skeleton})
 
     def was_survived(self, record: Record) -> bool:
         """Whether the calling code is known to have gone on after a recorded error.
@@ -276,105 +273,9 @@ class Ledger:
         return info is not None and self._indexed.last_born.get(info.scope, 0) >= record.index
 
     @property
-    def _indexed(self) -> _Index:
+    def _indexed(self) -> Index:
         """The index of all records: of threads that need it at the same time each makes a whole one."""
         index, records = self._index, self.records
         if index is None or index.records is not records:
-            self._index = index = _Index(records)
+            self._index = index = Index(records)
         return index
-
-
-_DAYS = re.compile(rb"(?:19|20)\d\d(-?)[01]\d\1[0-3]\d")
-
-
-def _without_days(info: CallInfo) -> tuple[str, str, bytes]:
-    """What calls have in common that differ in days alone."""
-    return info.scope, info.qualified, _DAYS.sub(b"day", info.form or b"")
-
-
-class _ByDigest:
-    """Which occurrences there are of calls of one name in a scope: by the digests of their arguments, and those of
-    calls of which only their ids tell that."""
-
-    def __init__(self, records: Iterable[Record]) -> None:
-        self.told: dict[bytes, list[int]] = {}
-        self.untold: set[int] = set()
-        for record in records:
-            info = record.info
-            assert info is not None
-            digest = b"" if info.form is None else hashed(info.form)
-            if record.task == call_id(info.scope, info.qualified, digest, info.occurrence):
-                self.told.setdefault(digest, []).append(info.occurrence)
-            else:
-                self.untold.add(info.occurrence)
-
-
-class _Index:
-    """What is looked for among records: those of a name in a scope, and how late each scope made a call."""
-
-    def __init__(self, records: dict[str, Record]) -> None:
-        self.records = records
-        self.by_name: dict[tuple[str, str], list[Record]] = {}
-        self.last_born: dict[str, int] = {}
-        for record in records.values():
-            if (info := record.info) is not None:
-                self.by_name.setdefault((info.scope, info.qualified), []).append(record)
-                self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
-        self.rivals = {key: Rivals(found) for key, found in self.by_name.items()}
-        self._by_values: dict[tuple[str, str, Defaults], dict[tuple[int, Hashable], list[Record]]] = {}
-        self._by_digest: dict[tuple[str, str], _ByDigest] = {}
-        self.similar: Similar | None = None
-
-    @cached_property
-    def volatile(self) -> Unclaimed:
-        """The calls that have leaves which may be made anew."""
-        return Unclaimed([record for record in self.records.values() if record.info and record.info.leaves])
-
-    @cached_property
-    def has_fractions(self) -> bool:
-        """Whether some of these leaves are numbers with a fraction that are no times."""
-        infos = (record.info for record in self.records.values())
-        return mentions_fractions(text for info in infos if info is not None for _, _, text in info.leaves)
-
-    def equal(self, scope: str, name: str, digest: bytes) -> Iterator[tuple[Record, CallInfo]]:
-        """The calls of a name in a scope whose arguments have that digest, in the order of their occurrences."""
-        found = self._by_digest.get((scope, name))
-        if found is None:
-            found = self._by_digest[scope, name] = _ByDigest(self.by_name.get((scope, name), ()))
-        numbers = {*found.told.get(digest, ()), *found.untold}
-        for number in sorted(numbers):
-            record = self.records.get(call_id(scope, name, digest, number))
-            if record is not None and record.info is not None:
-                yield record, record.info
-
-    def by_values(
-        self, scope: str, name: str, defaults: Defaults
-    ) -> dict[tuple[int, Hashable], list[Record]]:
-        """The calls of a name in a scope by their occurrence, and what isn't at its default in their arguments."""
-        found = self._by_values.get((scope, name, defaults))
-        if found is None:
-            found = {}
-            for record in self.by_name.get((scope, name), ()):
-                if (info := record.info) is not None:
-                    left = without_defaults(info.form, defaults)
-                    found.setdefault((info.occurrence, left), []).append(record)
-            self._by_values[scope, name, defaults] = found
-        return found
-
-    @cached_property
-    def made(self) -> dict[str, list[Record]]:
-        """The calls that each scope's code made."""
-        found: dict[str, list[Record]] = {}
-        for record in self.records.values():
-            if (info := record.info) is not None:
-                found.setdefault(info.scope, []).append(record)
-        return found
-
-    @cached_property
-    def days(self) -> dict[tuple[str, str, bytes], set[bytes | None]]:
-        """The skeletons of calls that differ in days alone: one for all of those that name the day of their call."""
-        found: dict[tuple[str, str, bytes], set[bytes | None]] = {}
-        for record in self.records.values():
-            if (info := record.info) is not None and info.form is not None:
-                found.setdefault(_without_days(info), set()).add(info.skeleton)
-        return found
