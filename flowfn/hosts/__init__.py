@@ -9,7 +9,7 @@
   that is, by what `branch_calls` says of it, and `branch_arguments` of what it is given; `in_turn`: when they hear of
   what was recorded; `standing`: what they wait for, `at_hand`: whether another one might have it; `makers`: what the
   code handles that has begun them.
-- `watch`: when an attempt's time is up, on threads and in coroutines.
+- `watch`: when an attempt's time is up, on threads and in coroutines. `plain_code`: code that can't be stopped then.
 - `streams`: a run on one side, who watches it on the other; `stepping`: both on one thread, by turns.
 - `side_by_side`: many runs at once, such as a batch.
 - `left_behind`: what runs on threads when its caller was cancelled.

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from flowfn.futures import Future
 from flowfn.hosts.moment import ending, stand_still
+from flowfn.hosts.plain_code import no_end
 from flowfn.hosts.shared import shared
-from flowfn.hosts.threads import MAX_WORKERS, no_end
+from flowfn.hosts.threads import MAX_WORKERS
 from flowfn.hosts.workers import run_soon
 from flowfn.python.event_loop import running_loop
 

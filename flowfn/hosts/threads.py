@@ -30,9 +30,9 @@ from flowfn.hosts.ids import new_id
 from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.pace import Pace
 from flowfn.hosts.pipelining import LastCommit, Pipeline
+from flowfn.hosts.plain_code import call_within, no_end
 from flowfn.hosts.settling import settle, settle_all, wait_until_done
 from flowfn.hosts.waker import WAKER, Looked
-from flowfn.hosts.watch import Watch
 from flowfn.hosts.workers import run_soon
 from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from flowfn.hosts.loop import LoopHost
     from flowfn.policies import TimeoutPolicy
     from flowfn.ports import Commit, Lease, Saver
-
-    Timeout = float | TimeoutPolicy | None
 
 MAX_WORKERS = 32
 """How many threads one run's tasks use at most. `max_concurrency` sets another limit per run."""
@@ -363,7 +361,7 @@ class ThreadHost:
         kwargs: dict[str, Any],
         timeout: float | TimeoutPolicy | None,
     ) -> Any:
-        """Call user code; with a timeout, on a thread that is left behind when it has passed.
+        """Call user code in place, or, where it has a time limit, on a thread.
 
         Raises:
             RuntimeError: it raised `StopIteration`, which no coroutine can, and so nobody who runs it.
@@ -373,7 +371,7 @@ class ThreadHost:
         try:
             if timeout is None:
                 return function(*args, **kwargs)
-            return self._call_within(timeout, function, args, kwargs)
+            return call_within(timeout, self.clock, function, args, kwargs)
         except StopIteration as error:
             raise no_end(function, error) from error
 
@@ -385,36 +383,6 @@ class ThreadHost:
         timeout: float | TimeoutPolicy | None,
     ) -> Any:
         raise AsyncInBlockingRun(f"{function!r} is async: call the workflow by ainvoke() or astream()")
-
-    def _call_within(
-        self,
-        timeout: float | TimeoutPolicy,
-        function: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-    ) -> Any:
-        future: Future[Any] = Future()
-        frame, context = current_frame.get(), copy_context()
-        ended = threading.Event()
-
-        def call() -> None:
-            if frame is not None:
-                frame.home = threading.get_ident()
-            try:
-                future.set_result(context.run(function, *args, **kwargs))
-            except BaseException as error:
-                future.set_exception(error)
-            finally:
-                ended.set()
-
-        watch = Watch(timeout, self.clock.elapsed)
-        run_soon(call)
-        left, kind = watch.left()
-        while not self.clock.wait(ended, left):
-            left, kind = watch.left()
-            if left <= 0:
-                raise watch.error(_name_of(function), kind, "was left behind on its thread")
-        return future.result()
 
     def soon(self, function: Callable[[], None]) -> None:
         """Call `function`: on threads nothing is due before it."""
@@ -496,20 +464,6 @@ def _on_thread(frame: Frame | None) -> Frame | None:
     while frame is not None and frame.call.definition.is_async:
         frame = frame.call.parent or frame.call.run.frame
     return frame
-
-
-def no_end(function: Callable[..., Any], error: StopIteration) -> RuntimeError:
-    """What stands for a `StopIteration` of user code, which no coroutine can raise: it is the end of one."""
-    frame = current_frame.get()
-    name = _name_of(function) if frame is None else frame.call.definition.name
-    return RuntimeError(
-        f"{name!r} raised {error!r}, which Python would take for the end of a coroutine, such as a run is: "
-        "catch it there and raise another error, or give next() a default"
-    )
-
-
-def _name_of(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _on_loop(loop: LoopHost | None) -> bool:
