@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame, under_way
 from flowfn.engine.calls.belated import tell_of_changes
+from flowfn.engine.calls.blame import blame
 from flowfn.engine.calls.call import NodeCall
 from flowfn.engine.calls.closing import close
 from flowfn.engine.calls.frame import Frame
@@ -316,7 +317,7 @@ async def _enter(frame: Frame, seat: Seat) -> None:
 def _tell_failure(call: Call, error: BaseException) -> None:
     run, parent = call.run, call.parent
     if isinstance(error, Exception):
-        call.blame(error)
+        blame(call, error)
     if isinstance(error, Exception) and parent is not None and call.future is not None:
         parent.calls.failures.append((call, error))
     if run.post is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import shipped
@@ -26,15 +25,7 @@ if TYPE_CHECKING:
     from flowfn.values import Interrupt, Write
 
 
-_PASSED = "During task with name "
-_FORGOTTEN = (
-    "A call of a task gives a future, which runs as it is: its value is .result(), or await in async code"
-)
-_LEFT_OUT = "[the tasks between these are left out]"
 _NONE: dict[str, Any] = {}
-_NOTES = 16
-"""Of the notes that say which tasks an error passed, so many at each end are kept: each records all that are on it, and
-of tasks that call each other deeply that would be all of them each time."""
 
 
 class Failure(NamedTuple):
@@ -186,17 +177,6 @@ class Call:
             call = None if frame is None else frame.call
         return False
 
-    def blame(self, error: Exception) -> None:
-        """Note on an error whose it is; one whose class lets nobody change it stays as it is."""
-        call = self.shown
-        note = f"{_PASSED}'{call.definition.name}' and id '{call.id}'"
-        with suppress(Exception):
-            if note not in getattr(error, "__notes__", ()):
-                if _is_of_a_future(error):
-                    error.add_note(_FORGOTTEN)
-                error.add_note(note)
-                _leave_out(error.__notes__)
-
     @property
     def leaves(self) -> bool:
         """Whether its attempts are made on an executor: a task's, where one is named.
@@ -320,24 +300,3 @@ class NodeCall(Call):
         """The namespace of the run nested in it that has ended with it, and is recorded with it."""
         self.value: Any = None
         """Where it was its superstep's only one and has ended: what its function returned."""
-
-
-def _is_of_a_future(error: BaseException) -> bool:
-    """Whether it is Python's own, or has it in its group, about what a future can't do, and the value of a task's call
-    perhaps can; and doesn't say so yet."""
-    if _FORGOTTEN in getattr(error, "__notes__", ()):
-        return False
-    if isinstance(error, BaseExceptionGroup):
-        return any(map(_is_of_a_future, error.exceptions))
-    return type(error) in (TypeError, AttributeError) and "Future" in str(error)
-
-
-def _leave_out(notes: list[str]) -> None:
-    """Of more tasks than are kept, drop the innermost one of the outer ones."""
-    passed = [at for at, note in enumerate(notes) if note.startswith(_PASSED)]
-    if len(passed) <= 2 * _NOTES:
-        return
-    if _LEFT_OUT in notes:
-        del notes[passed[_NOTES]]
-    else:
-        notes[passed[_NOTES]] = _LEFT_OUT

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flowfn.engine.calls.blame import blame
 from flowfn.engine.records.reader import told_again
 from flowfn.engine.replay import failing, refusing
 from flowfn.engine.replay.causes import note_edit
@@ -72,7 +73,7 @@ def reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | No
 def _failed(call: Call, error: Exception, order: int) -> Future[Any]:
     """A recorded error as a future; its caller may look at it, and at its notes, as when it was new."""
     if isinstance(error, Exception):
-        call.blame(error)
+        blame(call, error)
     failed: Future[Any] = Future.failed(error, order)
     assert call.parent is not None
     call.parent.calls.failures.append((call, error))

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.attempt import attempt
+from flowfn.engine.calls.blame import blame
 from flowfn.engine.runs.turns import Turns
 from flowfn.errors import AsyncInBlockingRun, Cancelled, Signal, Stopped
 from flowfn.futures import Future
@@ -185,7 +186,7 @@ def _future_of(run: Run, call: NodeCall) -> Future[Any]:
         future: Future[Any] = run.host_of(call.definition).future(partial(attempt, call))
         return future
     except AsyncInBlockingRun as error:
-        call.blame(error)
+        blame(call, error)
         return Future.failed(error)
 
 
