@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["Heard", "around", "is_shown"]
 
 
-class _Branch:
+class _HeardCall:
     """A call that was heard of."""
 
     __slots__ = (
         "arguments",
         "attempts",
-        "branches",
+        "calls",
         "id",
         "name",
         "result",
@@ -67,7 +67,7 @@ class _Branch:
         self.seconds: float | None = None
         self.attempts = 1
         self.result: Any = None
-        self.branches: list[_Branch] = []
+        self.calls: list[_HeardCall] = []
 
     def view(self, now: float) -> CallView:
         running = self.status in ("running", "retried") and self.started is not None
@@ -77,7 +77,7 @@ class _Branch:
             self.site,
             self.status,
             self.result,
-            tuple(branch.view(now) for branch in self.branches),
+            tuple(heard.view(now) for heard in self.calls),
             id=self.id,
             started=self.started,
             seconds=now - self.started if running and self.started is not None else self.seconds,
@@ -98,8 +98,8 @@ class Heard:
         self._clock = clock
         self._began = self._ended = clock()
         self._lock = let_go_by_fork(Lock())
-        self._branches: list[_Branch] = []
-        self._by_call: dict[Any, _Branch] = {}
+        self._calls: list[_HeardCall] = []
+        self._by_call: dict[Any, _HeardCall] = {}
 
     def __call__(self, event: Event) -> None:
         """Hear an event, on any thread."""
@@ -111,7 +111,7 @@ class Heard:
         """The calls as they stand, in the order in which they were heard of."""
         with self._lock:
             now = self._clock()
-            return tuple(branch.view(now) for branch in self._branches)
+            return tuple(heard.view(now) for heard in self._calls)
 
     @property
     def seconds(self) -> float:
@@ -125,18 +125,18 @@ class Heard:
             self._end(event)
         elif isinstance(event, NodeReused) and HIDDEN not in event.task.node.tags:
             given = _given(event.task)
-            branch = _Branch(event.task.name, given, "", event.id, "reused", None, event.step + 1)
-            self._around(event.caller).append(branch)
+            heard = _HeardCall(event.task.name, given, "", event.id, "reused", None, event.step + 1)
+            self._around(event.caller).append(heard)
         elif isinstance(event, TaskStarted):
-            self._branch(event.call)
+            self._heard(event.call)
         elif isinstance(event, TaskRetried):
-            branch = self._branch(event.call)
-            branch.status, branch.attempts = "retried", event.attempt + 1
+            heard = self._heard(event.call)
+            heard.status, heard.attempts = "retried", event.attempt + 1
         elif isinstance(event, TaskReused):
-            branch = self._branch(event.call)
-            branch.status, branch.started = "reused", None
+            heard = self._heard(event.call)
+            heard.status, heard.started = "reused", None
         elif isinstance(event, TaskFinished):
-            self._finish(self._branch(event.call), event)
+            self._finish(self._heard(event.call), event)
 
     def _end(self, event: RunEnded) -> None:
         self._ended = self._clock()
@@ -146,37 +146,37 @@ class Heard:
         else:
             self.status = "cancelled" if isinstance(event.error, Signal) else "failed"
 
-    def _branch(self, call: Call) -> _Branch:
-        """Where a call is in the tree; a workflow's own node is the root, and has no branch to be seen."""
-        branch = self._by_call.get(call)
-        if branch is None:
+    def _heard(self, call: Call) -> _HeardCall:
+        """Where a call is in the tree; a workflow's own node is the root, and isn't seen itself."""
+        heard = self._by_call.get(call)
+        if heard is None:
             name, site = call.definition.name, call.site
-            branch = self._by_call[call] = _Branch(
+            heard = self._by_call[call] = _HeardCall(
                 name, _arguments(call), site, call.task, "running", self._clock(), _step(call)
             )
             siblings = self._around(around(call))
             if is_shown(call):
-                siblings.append(branch)
+                siblings.append(heard)
             else:
-                branch.branches = siblings
-        return branch
+                heard.calls = siblings
+        return heard
 
-    def _around(self, caller: Call | None) -> list[_Branch]:
-        """The branches of what is called by a call; without one, of the run."""
-        return self._branches if caller is None else self._branch(caller).branches
+    def _around(self, caller: Call | None) -> list[_HeardCall]:
+        """What is called by a call; without one, by the run."""
+        return self._calls if caller is None else self._heard(caller).calls
 
-    def _finish(self, branch: _Branch, event: TaskFinished) -> None:
+    def _finish(self, heard: _HeardCall, event: TaskFinished) -> None:
         error = event.error
-        if branch.started is not None:
-            branch.seconds = self._clock() - branch.started
+        if heard.started is not None:
+            heard.seconds = self._clock() - heard.started
         if error is None:
-            branch.status = "cached" if event.call.from_cache else "done"
+            heard.status = "cached" if event.call.from_cache else "done"
         elif isinstance(error, Suspended):
-            branch.status, branch.seconds = "waiting", None
+            heard.status, heard.seconds = "waiting", None
         elif isinstance(error, Exception):
-            branch.status, branch.result = "failed", error
+            heard.status, heard.result = "failed", error
         else:
-            branch.status = "cancelled"
+            heard.status = "cancelled"
 
 
 def around(call: Call) -> Call | None:
