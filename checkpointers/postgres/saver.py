@@ -11,6 +11,7 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from checkpointers.postgres import sending as postgres_sending
 from checkpointers.postgres.maps import Heads, Last
 from checkpointers.postgres.schema import SCHEMA
 from checkpointers.rules import END, PAGE, lease_lost, limited, paged, tell, unknown_before
-from flowfn.errors import DatabaseLocked, DatabaseUnreachable, SaverError
+from flowfn.errors import DatabaseLocked, DatabaseUnreachable, InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
@@ -40,15 +41,18 @@ _PAGE_OF_ALL = 16 * PAGE
 class PostgresSaver(CheckpointSaver):
     """Keeps threads in the schema `flowfn` of a Postgres database (14 or newer), which it creates.
 
-    `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`, with options of libpq's after a
-    `?`. `timeout`: seconds to wait for a connection while none comes free or the server restarts, and for locks.
-    `pool_size`: connections for all but commits, which have one of their own. `lease`: seconds after which
-    other machines may go on with a thread whose process doesn't answer any more. `create=False` leaves a database that
-    has no such schema, or an older flowfn's, as it is, and raises. `retention`: checkpoints of each namespace that are
-    kept when a run ends; None keeps all.
+    Args:
+        url: what libpq takes: `"postgresql://user:password@host:5432/database"`, with options of libpq's after a `?`.
+        serde: turns values to bytes and back; default: `flowfn.serde.DEFAULT`.
+        timeout: seconds to wait for a connection while none comes free or the server restarts, and for locks.
+        pool_size: how many connections there are at most for all but commits, which have one of their own.
+        lease: seconds after which other machines may go on with a thread whose process doesn't answer any more;
+            it answers three times in them.
+        create: False leaves a database that has no such schema, or an older flowfn's, as it is, and raises.
+        retention: how many checkpoints of each namespace are kept when a run ends, the newest; default: None, all.
 
     Raises:
-        InvalidInput: the URL isn't valid.
+        InvalidInput: the URL isn't valid, or a number is none of seconds, of connections or of checkpoints.
         DatabaseUnreachable: nobody answers, or not to this user, or there is no such database.
         DatabaseVersion, NotADatabase, DatabaseForbidden: it answers, and can't be used.
     """
@@ -66,6 +70,10 @@ class PostgresSaver(CheckpointSaver):
     ) -> None:
         super().__init__(serde=serde)
         self.retention = check_retention(retention)
+        if not (isinstance(lease, int | float) and 0 < lease < math.inf):
+            raise InvalidInput(
+                f"lease={lease!r} is no number of seconds above 0. Pass one such as lease=30.0."
+            )
         schema = replace(SCHEMA, create=create)
         self._heads = Heads()
         self._values: postgres_reading.Values = Recent(most=64, size=1 << 24)

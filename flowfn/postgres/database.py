@@ -79,6 +79,8 @@ class Database:
     ) -> None:
         if not (isinstance(timeout, int | float) and 0 <= timeout < math.inf):
             raise InvalidInput(f"timeout={timeout!r} is no number of seconds. Pass one such as timeout=5.0.")
+        if type(pool_size) is not int or pool_size < 1:
+            raise InvalidInput(f"pool_size={pool_size!r} is no number of connections. Pass 1 or more.")
         if not isinstance(url, str):
             raise InvalidInput(f"url={url!r} is no text. {_EXPECTED}")
         try:

@@ -783,6 +783,24 @@ def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:
         PostgresSaver("postgresql://h/d", timeout=timeout)
 
 
+@pytest.mark.parametrize("lease", ["30", None, -1, 0, math.nan, math.inf])
+def test_a_lease_lasts_some_seconds(lease: Any) -> None:
+    """`InvalidInput`: of one that has expired when it is taken, every other machine would go on with the run."""
+    with pytest.raises(
+        InvalidInput, match=r"is no number of seconds above 0\. Pass one such as lease=30\.0\."
+    ):
+        PostgresSaver("postgresql://h/d", lease=lease)
+
+
+@pytest.mark.parametrize("size", ["4", None, -1, 0, 1.5, True])
+def test_a_pool_has_connections(size: Any) -> None:
+    """`InvalidInput` that names the option, which the library calls by another name."""
+    with pytest.raises(
+        InvalidInput, match=rf"pool_size={size!r} is no number of connections\. Pass 1 or more\."
+    ):
+        PostgresSaver("postgresql://h/d", pool_size=size)
+
+
 @pytest.mark.parametrize("url", ["postgresql://[", "nonsense", "postgresql://h?nonsense=1"])
 def test_what_is_no_url_is_refused(url: str) -> None:
     """`InvalidInput` that shows the value."""
