@@ -125,7 +125,12 @@ class _Found(NamedTuple):
 class MemorySaver(CheckpointSaver):
     """Keeps threads in this process, as bytes. Safe to use from any thread; gone with the process.
 
-    `retention`: checkpoints of each namespace that are kept when a run ends; None keeps all.
+    Args:
+        serde: turns values to bytes and back; default: `flowfn.serde.DEFAULT`.
+        retention: how many checkpoints of each namespace are kept when a run ends, the newest; default: None, all.
+
+    Raises:
+        InvalidInput: `retention` is no number of checkpoints.
     """
 
     def __init__(self, *, serde: Serializer | None = None, retention: int | None = None) -> None:

@@ -35,10 +35,16 @@ from flowfn.sqlite.file import named
 class SqliteSaver(CheckpointSaver):
     """Keeps threads in one SQLite file, which is created where there is none.
 
-    `path` is a file, `":memory:"`, or an SQLite URI such as `"file:runs.db?mode=ro"`. With
-    `fsync="process"` a commit survives the death of the process, with `"power"` that of the machine.
-    `timeout`: seconds to wait while another process writes, before `DatabaseLocked`. `retention`:
-    checkpoints of each namespace that are kept when a run ends; None keeps all.
+    Args:
+        path: a file, `":memory:"`, or an SQLite URI such as `"file:runs.db?mode=ro"`.
+        fsync: with "process" a commit survives the death of the process, with "power" that of the machine.
+        serde: turns values to bytes and back; default: `flowfn.serde.DEFAULT`.
+        timeout: seconds to wait while another process writes, before `DatabaseLocked`.
+        retention: how many checkpoints of each namespace are kept when a run ends, the newest; default: None, all.
+
+    Raises:
+        InvalidInput: `fsync` is another word, or a number is none of seconds or of checkpoints.
+        SaverError: the file can't be opened: there is no such folder, say, or it is no database (`NotADatabase`).
     """
 
     def __init__(
