@@ -102,14 +102,15 @@ class _Thread:
     touched: int = 0
     namespaces: dict[str, dict[str, _Kept]] = field(default_factory=dict)
 
-    def is_held(self) -> bool:
-        """Whether somebody alive holds it. No other process can, so no lease ever expires."""
-        return self.owner is not None and is_alive(self.owner, self.id, self.token, expired=False)
+    def live_owner(self) -> str | None:
+        """Who holds it and is alive. No other process can, so no lease ever expires."""
+        owner = self.owner
+        return owner if owner is not None and is_alive(owner, self.id, self.token, expired=False) else None
 
     def is_left_over(self, workflow: str, call: str) -> bool:
         """Whether a dead or suspended run of this call waits to be continued."""
         same = (self.workflow, self.call) == (workflow, call)
-        return same and self.status in UNFINISHED and not self.is_held()
+        return same and self.status in UNFINISHED and self.live_owner() is None
 
 
 class _Found(NamedTuple):
@@ -158,8 +159,8 @@ class MemorySaver(CheckpointSaver):
             with self._lock:
                 new = thread not in self._threads
                 held = self._ensured(thread)
-                if not force and held.owner is not None and held.is_held():
-                    return Busy(label(held.owner))
+                if not force and (owner := held.live_owner()) is not None:
+                    return Busy(label(owner))
                 return self._lend(held, lent, new=new)
         except BaseException:
             self._holder.drop_all(lent)
@@ -276,8 +277,8 @@ class MemorySaver(CheckpointSaver):
             known = self._threads.get(thread)
             if known is None:
                 return
-            if known.owner is not None and known.is_held():
-                raise busy(thread, label(known.owner))
+            if (owner := known.live_owner()) is not None:
+                raise busy(thread, label(owner))
             if known.owner is not None:  # if its holder isn't dead, it may not go on from what is forgotten
                 known.owner, known.token = None, next(self._ticks)
             for namespace, id in places:
@@ -422,13 +423,19 @@ def _position(before: str, namespace: str | None, found: Sequence[_Found]) -> in
 
 def _is_thread(known: _Thread) -> bool:
     """Whether it is more than a claim that was given up with nothing written."""
-    return bool(known.workflow or known.namespaces or (known.owner is not None and known.is_held()))
+    return bool(known.workflow or known.namespaces or known.live_owner() is not None)
 
 
 def _listed(known: _Thread) -> ThreadRow:
-    owner = label(known.owner) if known.owner is not None and known.is_held() else None
+    owner = known.live_owner()
     return ThreadRow(
-        known.id, known.workflow, known.call, known.status, owner, known.created_at, known.updated_at
+        known.id,
+        known.workflow,
+        known.call,
+        known.status,
+        owner and label(owner),
+        known.created_at,
+        known.updated_at,
     )
 
 

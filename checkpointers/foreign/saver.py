@@ -170,7 +170,8 @@ class ForeignSaver(CheckpointSaver):
         owner = known.owner
         return owner if owner is not None and is_alive(owner, thread, known.token, expired=False) else None
 
-    def _is_held(self, thread: str) -> str | None:
+    def _owner_of(self, thread: str) -> str | None:
+        """Who holds a thread and is alive."""
         known = self._threads.get(thread)
         return None if known is None else self._live_owner(thread, known)
 
@@ -236,9 +237,8 @@ class ForeignSaver(CheckpointSaver):
                 raise strange_item(item)
         run = self._run_after(known, commit) if concerns_thread(commit) else None
         items = sorted(commit.items, key=lambda item: isinstance(item, CheckpointRow))
-        carrier = self._carrier(known, commit.thread, items) if run is not None else None
-        if run is not None and carrier is None and (head := self._head(known, commit.thread, "")) is not None:
-            carrier = Writes("", head.row.id, ())
+        carrier = None if run is None else self._carrier(known, commit.thread, items)
+        if carrier is not None and not any(item is carrier for item in items):
             items.append(carrier)
         for item in items:
             if isinstance(item, CheckpointRow):
@@ -252,20 +252,18 @@ class ForeignSaver(CheckpointSaver):
     def _carrier(
         self, known: _Thread, thread: str, items: Sequence[CheckpointRow | Writes]
     ) -> CheckpointRow | Writes | None:
-        """The item that reaches the checkpoint which will be the root's last."""
+        """The item that reaches the checkpoint which will be the root's last: where none of `items` does, one that says
+        nothing else; None where the root has no checkpoint."""
         put = [item for item in items if isinstance(item, CheckpointRow) and not item.namespace]
         if put:
             return put[-1]
         head = self._head(known, thread, "")
+        if head is None:
+            return None
+        place = ("", head.row.id)
+        writes = (item for item in items if isinstance(item, Writes))
         return next(
-            (
-                item
-                for item in items
-                if isinstance(item, Writes)
-                and head is not None
-                and (item.namespace, item.checkpoint) == ("", head.row.id)
-            ),
-            None,
+            (item for item in writes if (item.namespace, item.checkpoint) == place), Writes(*place, ())
         )
 
     def _run_after(self, known: _Thread, commit: Commit) -> Run:
@@ -414,7 +412,7 @@ class ForeignSaver(CheckpointSaver):
 
     def thread(self, thread: str) -> ThreadRow | None:
         found = reading.tuple_of(self._methods, thread, "", None)
-        owner = self._is_held(thread)
+        owner = self._owner_of(thread)
         if found is None and owner is None:
             return None
         run = Run(created_at=now(), updated_at=now()) if found is None else run_of(found, self.serde)
