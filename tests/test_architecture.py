@@ -297,7 +297,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph_compat.importing.unfinished": NOUNS
     | {
         "flowfn.identity",
-        "flowfn.engine.questions.answers",
+        "flowfn.engine.questions.waiting",
         "flowfn.engine.ids",
         "flowfn.instance_ids",
         "flowfn.row_channels",

@@ -13,7 +13,7 @@ from itertools import dropwhile
 from flowfn.config import RunConfig
 from flowfn.described import body_of, metadata_of, to_body, to_metadata
 from flowfn.engine.ids import remembers
-from flowfn.engine.questions.answers import Pending, read_pending
+from flowfn.engine.questions.waiting import Pending, read_pending
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import one_row
 from flowfn.errors import InvalidInput, UnknownCheckpoint

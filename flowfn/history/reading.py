@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from flowfn.described import metadata_of
-from flowfn.engine.questions.answers import read_pending
+from flowfn.engine.questions.waiting import read_pending
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import DOUBT, NodeRecord
 from flowfn.errors import DecryptionError, FlowError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import RunConfig, located
 from flowfn.engine.ids import nested_namespace, node_scope
-from flowfn.engine.questions.answers import read_asked
+from flowfn.engine.questions.waiting import read_asked
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import NodeRecord, Record
 from flowfn.engine.records.rows import decode_checkpoint

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowfn.engine.ids import call_id, node_path, node_scope
-from flowfn.engine.questions.answers import Pending
 from flowfn.engine.questions.interrupts import NAME
+from flowfn.engine.questions.waiting import Pending
 from flowfn.engine.records.record import CallInfo, one_row
 from flowfn.identity.digest import digest, render
 from flowfn.identity.volatile import Window

@@ -16,17 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
 from flowfn.engine.calls.identifying import identity_apart, next_identity
-from flowfn.engine.questions.answers import (
-    DEADLINE,
-    Pending,
-    answer_rows,
-    encode_questions,
-    expired,
-    unfit,
-    validated,
-)
+from flowfn.engine.questions.answers import DEADLINE, answer_rows, expired, unfit, validated
 from flowfn.engine.questions.listing import list_what_waits
 from flowfn.engine.questions.offers import Offer
+from flowfn.engine.questions.waiting import Pending, encode_questions
 from flowfn.engine.records.record import CallInfo, Record, one_row
 from flowfn.engine.replay.matching import Ambiguous, Same, Sought, judge
 from flowfn.errors import InvalidAnswer, Suspended

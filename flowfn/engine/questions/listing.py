@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flowfn.engine.questions.answers import left_waiting, pending_rows
+from flowfn.engine.questions.waiting import left_waiting, pending_rows
 
 if TYPE_CHECKING:
-    from flowfn.engine.questions.answers import Pending
+    from flowfn.engine.questions.waiting import Pending
     from flowfn.engine.records.journal import Journal
     from flowfn.engine.runs.run import Run
     from flowfn.ports import Host, Writes

@@ -14,7 +14,8 @@ from flowfn.engine.records.ledger import Ledger
 from flowfn.row_channels import ANSWER
 
 if TYPE_CHECKING:
-    from flowfn.engine.questions.answers import Answered, Pending
+    from flowfn.engine.questions.answers import Answered
+    from flowfn.engine.questions.waiting import Pending
     from flowfn.engine.records.journal import Journal
     from flowfn.engine.records.record import Record
     from flowfn.ports import Host

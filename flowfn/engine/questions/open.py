@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from flowfn.engine.runs.slots import Slots
 
 if TYPE_CHECKING:
-    from flowfn.engine.questions.answers import Pending
     from flowfn.engine.questions.offers import Offer
+    from flowfn.engine.questions.waiting import Pending
 
 _LEAST_PART = 32
 """With each list as long as this many times what is new in it, a thousand questions cost some 150 lists."""

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.questions.answers import (
-    answer,
-    are_ids,
-    offers,
-    read_asked,
-    stopped_at_breakpoint,
-)
+from flowfn.engine.questions.answers import answer, are_ids, offers
 from flowfn.engine.questions.offers import Offer
+from flowfn.engine.questions.waiting import read_asked, stopped_at_breakpoint
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.replay.lost import log_command_refused, log_dropped
 from flowfn.engine.runs.going_back import GoingBack

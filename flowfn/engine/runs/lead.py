@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import node_scope
-from flowfn.engine.questions.answers import left_waiting, pending_rows
 from flowfn.engine.questions.listing import list_what_waits
+from flowfn.engine.questions.waiting import left_waiting, pending_rows
 from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.failing import failed_rows, tell_what_stays
 from flowfn.engine.replay.reporting import report_orphans, report_rows

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowfn.config import OnBusy
-from flowfn.engine.questions.answers import asked_ids
+from flowfn.engine.questions.waiting import asked_ids
 from flowfn.errors import SaverError, ThreadBusy
 from flowfn.futures import Future
 from flowfn.logs import logger
