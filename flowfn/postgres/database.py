@@ -89,6 +89,8 @@ class Database:
             raise InvalidInput(f"url={url!r}: {str(error).strip()}. {_EXPECTED}") from error
         self.name = _name(given)
         self.closed = False
+        self._has_written = False
+        """Whether a server has taken writes."""
         self._owner = owner
         self._timeout = timeout
         parameters = {**_DEFAULTS, "connect_timeout": max(2, math.ceil(timeout)), **given}
@@ -103,7 +105,7 @@ class Database:
                 is_up = is_there(error) or (connections.reached and is_lost(error))
                 if not is_up:  # nobody answers, and who has just named the server is told at once
                     raise typed(error, self.name) from error
-                self.commit(lambda connection: None)
+                self._commit(lambda connection: None)
         _crosses_forks(self)
 
     def _renew_locks(self) -> None:
@@ -114,6 +116,11 @@ class Database:
 
     def commit(self, work: Callable[[Connection], T]) -> T:
         """Do work on the committing connection; the caller holds `lock`. Errors come out typed."""
+        done = self._commit(work)
+        self._has_written = True
+        return done
+
+    def _commit(self, work: Callable[[Connection], T]) -> T:
         return self._patiently(lambda connections, left: _Tidy(connections.committing()), work)
 
     def run(self, work: Callable[[Connection], T]) -> T:
@@ -133,7 +140,7 @@ class Database:
                 with connected(connections, deadline - time.monotonic()) as connection:
                     return work(connection)
             except (psycopg.Error, UnicodeError) as error:
-                is_elsewhere = is_read_only(error) and not renewed
+                is_elsewhere = is_read_only(error) and (self._has_written or not renewed)
                 again = is_elsewhere or is_lost(error) or is_beaten(error)
                 if not again or time.monotonic() >= deadline:
                     raise typed(error, self.name) from error

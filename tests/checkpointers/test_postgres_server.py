@@ -39,6 +39,7 @@ from flowfn.errors import (
     SerializationError,
 )
 from flowfn.ports import Begin, Busy, Commit, Lease, Versioned
+from flowfn.postgres.database import _Connections as Connections
 from flowfn.postgres.errors import is_there
 from flowfn.postgres.schema import Connection, Schema
 from flowfn.stores import PostgresStore
@@ -226,15 +227,20 @@ def test_idle_connections_of_before_a_restart_are_replaced(server: Server) -> No
             use(saver)
 
 
+def end_sessions(database: Database) -> None:
+    """All but the one that says so."""
+    database.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+
 def test_a_session_that_is_ended_is_replaced(database: Database) -> None:
     """As an administrator's `pg_terminate_backend` or a failover does."""
     with open_saver(database.url) as saver:
         put(saver, checkpoint("c1"), thread="t")
         for _ in range(3):
-            database.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+            end_sessions(database)
             put(saver, writes("c1", write("t")), thread="t")
             assert saver.load("t") is not None
 
@@ -708,6 +714,28 @@ def test_a_session_that_may_not_write_any_more_is_left(database: Database) -> No
         assert store.get(("shop",), "till") is not None
 
 
+def test_a_server_that_takes_writes_again_is_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is in a failover behind one address: for a while that leads to one which doesn't yet."""
+    name, renewals = current(database), list[int]()
+    renew = Connections.renew
+
+    def promoted(connections: Connections) -> None:
+        renewals.append(len(renewals))
+        if len(renewals) == 3:
+            database.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+        renew(connections)
+
+    with open_saver(database.url, timeout=60) as saver:
+        put(saver, checkpoint("c1"), thread="t")
+        database.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        end_sessions(database)
+        monkeypatch.setattr(Connections, "renew", promoted)
+        put(saver, checkpoint("c2"), thread="t")
+    assert len(renewals) == 3
+
+
 def test_a_row_that_another_session_keeps_locked(postgres_url: str) -> None:
     """`DatabaseLocked` after `timeout`, and the commit beside it is made."""
     with open_saver(postgres_url, timeout=0.1) as saver:
@@ -843,10 +871,7 @@ class Before:
 
     def is_back(self) -> None:
         """All connections end, and what was committed since is gone; sequences go on from where they were."""
-        self._database.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        end_sessions(self._database)
         for table, rows in self._rows.items():
             self._database.execute(f"DELETE FROM flowfn.{table}")
             for row in rows:
