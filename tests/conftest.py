@@ -41,6 +41,16 @@ def pytest_report_header() -> str:
     return f"flowfn: {INSTALLED / 'flowfn'}"
 
 
+_FIRST = {"test_costs.py", "test_memory.py", "test_benchmarks.py", "test_repo.py"}
+"""Files whose tests take long, and longer the more is alive in their process, as they have the collector look through
+all of it. At the end they would keep one worker at work while the others have nothing left."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the longest tests begin first."""
+    items.sort(key=lambda item: item.path.name not in _FIRST)
+
+
 @pytest.fixture
 def repo() -> Path:
     """The checkout's directory."""
