@@ -120,7 +120,7 @@ class Housekeeping(ABC):
 
     def beyond(self, thread: str, count: int) -> list[Place]:
         """The checkpoints that `keep_last` would forget."""
-        check_retention(count)
+        _checked("count", count)
         seen: Counter[str] = Counter()
         found = []
         for namespace, id in self.places(thread):
@@ -174,14 +174,20 @@ class Housekeeping(ABC):
             )
 
 
-def check_retention(count: int | None) -> int | None:
-    """A number of checkpoints to keep; None keeps all.
+def check_retention(retention: int | None) -> int | None:
+    """A saver's `retention=`: how many checkpoints to keep; None keeps all.
 
     Raises:
-        InvalidInput: it is below 1.
+        InvalidInput: it is below 1, or no whole number.
     """
-    if count is not None and (type(count) is not int or count < 1):
-        raise InvalidInput(f"{count!r} is no number of checkpoints to keep. Pass 1 or more.")
+    return None if retention is None else _checked("retention", retention, ", or None to keep all")
+
+
+def _checked(option: str, count: int, otherwise: str = "") -> int:
+    if type(count) is not int or count < 1:
+        raise InvalidInput(
+            f"{option}={count!r} is no number of checkpoints to keep: pass 1 or more{otherwise}"
+        )
     return count
 
 

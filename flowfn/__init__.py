@@ -50,7 +50,8 @@ from flowfn.errors import (
 from flowfn.functional.entrypoint import Entrypoint, entrypoint
 from flowfn.functional.final import final
 from flowfn.functional.joining import as_completed, gather
-from flowfn.functional.recorded import interrupt, now, random, sleep, uuid4
+from flowfn.functional.recorded import interrupt, now, sleep, uuid4
+from flowfn.functional.recorded import random as random  # by name: `import *` would hide the library's module
 from flowfn.functional.task import Task, task
 from flowfn.futures import Future
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
@@ -135,7 +136,6 @@ __all__ = [
     "get_stream_writer",
     "interrupt",
     "now",
-    "random",
     "sleep",
     "task",
     "uuid4",

@@ -2,12 +2,16 @@
 
 import ast
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 PACKAGES = ("flowfn", "checkpointers", "flowfn.caching", "flowfn.executors", "flowfn.stores")
+
+BY_NAME = {"flowfn": ["random"]}
+"""Public as well, and not taken by `from flowfn import *`: it would hide a module of Python's."""
 
 PUBLIC = {
     "flowfn": [
@@ -81,7 +85,6 @@ PUBLIC = {
         "get_stream_writer",
         "interrupt",
         "now",
-        "random",
         "sleep",
         "task",
         "uuid4",
@@ -163,8 +166,16 @@ def test_all_is_what_is_promised(package: str) -> None:
 def test_every_public_name_is_there(package: str) -> None:
     """Each promised name can be imported, and `dir()` shows it."""
     module = importlib.import_module(package)
-    assert [name for name in PUBLIC[package] if not hasattr(module, name)] == []
-    assert set(PUBLIC[package]) <= set(dir(module))
+    names = PUBLIC[package] + BY_NAME.get(package, [])
+    assert [name for name in names if not hasattr(module, name)] == []
+    assert set(names) <= set(dir(module))
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_a_star_hides_no_module(package: str) -> None:
+    """`from flowfn import *` below `import random` leaves that what it was."""
+    taken = set(importlib.import_module(package).__all__)
+    assert taken & sys.stdlib_module_names == set()
 
 
 @pytest.mark.parametrize("package", ["flowfn.serde", *(each for each in PUBLIC if "flowfn." in each)])
@@ -178,7 +189,7 @@ def test_a_public_package_is_an_attribute(run_python: Any, package: str) -> None
 def test_every_public_thing_is_documented(package: str) -> None:
     """Each public class and function has a docstring."""
     module = importlib.import_module(package)
-    things = {name: getattr(module, name) for name in PUBLIC[package]}
+    things = {name: getattr(module, name) for name in PUBLIC[package] + BY_NAME.get(package, [])}
     plain = [name for name, thing in things.items() if getattr(thing, "__module__", "").startswith(PACKAGES)]
     assert [name for name in plain if not things[name].__doc__] == []
 
@@ -200,4 +211,4 @@ def test_what_is_imported_is_listed(installed: Path) -> None:
     imported = {
         alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names
     }
-    assert imported == set(PUBLIC["flowfn"])
+    assert imported == {*PUBLIC["flowfn"], *BY_NAME["flowfn"]}

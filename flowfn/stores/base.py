@@ -39,16 +39,30 @@ class BaseStore(ABC):
 
     Derive from it, and write `batch`; `abatch` runs it in a thread unless you write that too. A store whose
     items may expire sets `supports_ttl`, and `ttl_config` where it has defaults.
+
+    Of an argument of the wrong kind all methods raise `InvalidInput`; of a namespace that can't be one,
+    `InvalidNamespaceError`; of a database that can't be used, `SaverError`, or one of the errors below it. Each blocking
+    method has one for asyncio, whose name begins with an `a`: `aget`, `aput`.
     """
 
     supports_ttl: bool = False
+    """Whether a `put` may name a `ttl`; default: no."""
     ttl_config: TTLConfig | None = None
+    """How long items live that name no `ttl`; default: for ever."""
 
     @abstractmethod
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do several operations; their results in the same order.
 
         All reads see what was there before the batch. Of several puts to one key the last counts.
+
+        Args:
+            ops: `GetOp`, `PutOp`, `SearchOp` and `ListNamespacesOp`, of which each method here makes one.
+
+        Raises:
+            InvalidInput, InvalidNamespaceError, InvalidFilter: an operation can't be done; then none is.
+            SerializationError: a value that is put can't be stored; then nothing is.
+            AsyncInBlockingRun: texts are to be embedded, and the index's `embed` is async: await `abatch`.
         """
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -62,7 +76,14 @@ class BaseStore(ABC):
     def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """The item under a key, or None.
 
-        `refresh_ttl`: whether its time to live begins anew; default: the store's `refresh_on_read`.
+        Args:
+            namespace: labels, all of them: `("users", "ann")`.
+            key: what it was put under.
+            refresh_ttl: whether its time to live begins anew; default: the store's `refresh_on_read`, else True.
+
+        Raises:
+            InvalidInput: the key is no string.
+            InvalidNamespaceError: the namespace isn't valid.
         """
         return cast("Item | None", self.batch([self._get(namespace, key, refresh_ttl)])[0])
 
@@ -82,14 +103,17 @@ class BaseStore(ABC):
         Args:
             namespace_prefix: the first labels of the namespaces to search; `()` for all.
             query: put those first whose texts are most like this one, where the store has an index; items
-                that aren't indexed come last, with a score of None.
-            filter: pass only values with these fields; see `flowfn.stores.filters`.
-            limit: how many at most.
-            offset: how many of the first to leave out.
-            refresh_ttl: whether the time to live of what is found begins anew; default: `refresh_on_read`.
+                that aren't indexed come last, with a score of None. Default: the last put come first.
+            filter: pass only values with these fields; see `flowfn.stores.filters`. Default: all.
+            limit: how many at most; default: 10.
+            offset: how many of the first to leave out; default: 0.
+            refresh_ttl: whether the time to live of what is found begins anew; default: the store's `refresh_on_read`,
+                else True.
 
         Raises:
             InvalidFilter: the filter has an unknown operator.
+            InvalidInput: `limit` or `offset` is no whole number from 0 on.
+            InvalidNamespaceError: the namespace isn't valid.
         """
         op = self._search(namespace_prefix, query, filter, limit, offset, refresh_ttl)
         return cast("list[SearchItem]", self.batch([op])[0])
@@ -109,18 +133,25 @@ class BaseStore(ABC):
             namespace: non-empty labels without periods.
             key: names the value within its namespace.
             value: a dict.
-            index: the paths whose texts queries are compared with; None: the store's; False: none, but that an
-                item which was indexed stays so while the texts at the store's paths are the same.
-            ttl: minutes to live, or a `timedelta`; None: for ever; left out: the store's `default_ttl`.
+            index: the paths whose texts queries are compared with; None, the default: the store's; False: none, but
+                that an item which was indexed stays so while the texts at the store's paths are the same.
+            ttl: minutes to live, or a `timedelta`; None: for ever; left out: the store's `default_ttl`, else for ever.
 
         Raises:
+            InvalidInput: the key is no string, the value no dict, or `ttl` no time.
             InvalidNamespaceError: the namespace isn't valid.
             NotImplementedError: a `ttl` for a store whose items don't expire.
+            SerializationError: the value can't be stored.
         """
         self.batch([self._put(namespace, key, value, index, ttl)])
 
     def delete(self, namespace: Namespace, key: str) -> None:
-        """Forget the item under a key. No error if there is none."""
+        """Forget the item under a key. No error if there is none.
+
+        Raises:
+            InvalidInput: the key is no string.
+            InvalidNamespaceError: the namespace isn't valid.
+        """
         self.batch([PutOp(checked(namespace), key, None)])
 
     def list_namespaces(
@@ -134,8 +165,15 @@ class BaseStore(ABC):
     ) -> list[Namespace]:
         """The namespaces that hold items, sorted.
 
-        `prefix` and `suffix` are the labels that they begin and end with, `"*"` being any. `max_depth` cuts
-        them to so many labels, and gives each once.
+        Args:
+            prefix: the labels that they begin with, `"*"` being any; default: all.
+            suffix: the labels that they end with, in the same way.
+            max_depth: cut them to so many labels, and give each once; default: whole.
+            limit: how many at most; default: 100.
+            offset: how many of the first to leave out; default: 0.
+
+        Raises:
+            InvalidInput: `limit`, `offset` or `max_depth` is no whole number.
         """
         op = self._list(prefix, suffix, max_depth, limit, offset)
         return cast("list[Namespace]", self.batch([op])[0])

@@ -52,10 +52,23 @@ _ROW = "prefix, key, json, data, created, updated, ttl, expires"
 class PostgresStore(Store):
     """Long-term memory in the schema `flowfn_store` of a Postgres database (14 or newer), which it creates.
 
-    `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`. `timeout`: seconds to wait for a
-    connection, also while the server restarts, and for locks. `pool_size`: connections at most. See `Store` for the
-    other options. Vectors are compared by the server where pgvector is in the database (`CREATE EXTENSION vector`)
-    when the store is opened, else here.
+    Vectors are compared by the server where pgvector is in the database (`CREATE EXTENSION vector`) when the store is
+    opened, else here.
+
+    Args:
+        url: what libpq takes: `"postgresql://user:password@host:5432/database"`, with options of libpq's after a `?`.
+        index: compare values with queries, see `IndexConfig`; default: None, and a search's `query` orders nothing.
+        ttl: how long items live, see `TTLConfig`; default: None, for ever.
+        serde: keeps what JSON can't; default: `flowfn.serde.DEFAULT`.
+        clock: tells the time, see `Store`; default: the machine's.
+        timeout: seconds to wait for a connection, also while the server restarts, and for locks; default: 5.
+        pool_size: how many connections there are at most; default: 4.
+
+    Raises:
+        InvalidInput: `index` lacks `dims` or `embed`, the URL isn't valid, or a number is none of seconds or of
+            connections.
+        DatabaseUnreachable: nobody answers, or not to this user, or there is no such database.
+        DatabaseVersion, NotADatabase, DatabaseForbidden: it answers, and can't be used.
     """
 
     def __init__(

@@ -60,9 +60,19 @@ _ROW = "prefix, key, value, created, updated, ttl, expires"
 class SqliteStore(Store):
     """Long-term memory in one SQLite file, which is created where there is none.
 
-    `path` is a file, `":memory:"`, or an SQLite URI. With `fsync="process"` what is put survives the death of the
-    process, with `"power"` that of the machine. `timeout`: seconds to wait while another process writes, before
-    `DatabaseLocked`. See `Store` for the other options.
+    Args:
+        path: a file, `":memory:"`, or an SQLite URI such as `"file:memory.db?mode=ro"`.
+        index: compare values with queries, see `IndexConfig`; default: None, and a search's `query` orders nothing.
+        ttl: how long items live, see `TTLConfig`; default: None, for ever.
+        serde: keeps what JSON can't; default: `flowfn.serde.DEFAULT`.
+        clock: tells the time, see `Store`; default: the machine's.
+        fsync: with "process", the default, what is put survives the death of the process, with "power" that of the
+            machine.
+        timeout: seconds to wait while another process writes, before `DatabaseLocked`; default: 5.
+
+    Raises:
+        InvalidInput: `index` lacks `dims` or `embed`, `fsync` is another word, or `timeout` is no number of seconds.
+        SaverError: the file can't be opened: there is no such folder, say, or it is no database (`NotADatabase`).
     """
 
     def __init__(

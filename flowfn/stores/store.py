@@ -39,9 +39,15 @@ _NOTHING = Embedded({}, {})
 class Store(BaseStore):
     """A store on a backend's rows.
 
-    `index`: compare values with queries, see `IndexConfig`; `ttl`: how long items live, see `TTLConfig`.
-    `serde` keeps what JSON can't; default: `flowfn.serde.DEFAULT`. `clock` tells the time: an object with
-    `now()`, seconds since the epoch, and `wait(event, seconds)`.
+    Args:
+        index: compare values with queries, see `IndexConfig`; default: None, and a search's `query` orders nothing.
+        ttl: how long items live, see `TTLConfig`; default: None, for ever.
+        serde: keeps what JSON can't; default: `flowfn.serde.DEFAULT`.
+        clock: tells the time: an object with `now()`, seconds since the epoch, and `wait(event, seconds)`; default: the
+            machine's.
+
+    Raises:
+        InvalidInput: `index` lacks `dims` or `embed`.
     """
 
     supports_ttl = True
