@@ -65,7 +65,7 @@ def lowered(
         shares_context=True,
         name=definition.name,
         labels={
-            START: f"the arguments of {definition.name!r} by name",
+            START: f"the arguments of {definition.name!r}",
             END: f"the result of {definition.name!r}",
             PREVIOUS: f"what {definition.name!r} saves for its next call",
         },

@@ -62,10 +62,26 @@ def test_an_input_that_cannot_be_stored(world: World) -> None:
     async def wf(x: Any) -> None:
         world.ran.append(x)
 
-    with pytest.raises(SerializationError, match="x"):
+    with pytest.raises(
+        SerializationError, match=r"^argument 'x' of 'wf': value is a _thread.lock and cannot be stored"
+    ):
         world.invoke(wf, threading.Lock(), thread_id="t")
     assert world.ran == []
     assert world.saver.thread("t") is None
+
+
+def test_the_argument_that_cannot_be_stored_is_named(world: World) -> None:
+    """Of several which it is, and where inside it; `path` begins with its name."""
+
+    @world.entrypoint
+    async def wf(name: str, rows: Any) -> None:
+        world.ran.append(name)
+
+    told = r"""^argument 'rows' of 'wf': value\[1\]\["lock"\] is a _thread.lock"""
+    with pytest.raises(SerializationError, match=told) as raised:
+        world.invoke(wf, {"name": "ann", "rows": [1, {"lock": threading.Lock()}]}, thread_id="t")
+    assert raised.value.path == '["rows"][1]["lock"]'
+    assert world.ran == []
 
 
 def test_what_an_annotation_says_cannot_be_stored_is_refused_first(world: World) -> None:

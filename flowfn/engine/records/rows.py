@@ -120,11 +120,24 @@ def _bytes(serde: Serializer, name: str, cell: Any, program: Program, encoded: E
         try:
             data = serde.dumps(stored)
         except SerializationError as error:
-            owner = program.labels.get(name, f"the value of {name!r}")
-            raise unstorable(error, stored, owner) from None
+            raise _whose(error, stored, serde, name, program) from None
         if stored is cell:
             encoded[id(cell)] = data
     return data
+
+
+def _whose(
+    error: SerializationError, stored: Any, serde: Serializer, name: str, program: Program
+) -> SerializationError:
+    """What to tell of a channel's value that can't be stored: of an entrypoint's arguments, of which one."""
+    if program.lone and name in program.input_channels and isinstance(stored, dict):
+        for argument, value in stored.items():
+            try:
+                serde.dumps(value)
+            except SerializationError as inside:
+                told = f"argument {argument!r} of {program.name!r}: {inside}"
+                return SerializationError(told, error.path)
+    return unstorable(error, stored, program.labels.get(name, f"the value of {name!r}"))
 
 
 def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
