@@ -29,7 +29,7 @@ from flowfn.cli.diff import diff_page
 from flowfn.cli.failures import FAILED, Usage, report
 from flowfn.cli.options import Db, Json, Script, ThreadId
 from flowfn.cli.outcome import go_on
-from flowfn.cli.showing import counted, now, thread_page
+from flowfn.cli.showing import MOST, counted, now, thread_page
 from flowfn.cli.terminal import errors, in_line, logged, output, print_json
 from flowfn.history.reading import open_questions, view
 from flowfn.values import Command
@@ -71,14 +71,24 @@ app.command("ls")(listing.command)
 
 
 @app.command("show")
-def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
+def show_thread(
+    thread: ThreadId,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help=f"Each call in a line. Default: of one caller's calls {MOST}; others are counted."
+        ),
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
     """Show the last run of a thread. Its calls, open questions, result or error, and what differed."""
     with reading(choose(db)) as saver:
         found = view(saver, find_thread(saver, thread))
     if as_json:
         print_json(page(found))
     else:
-        output().print(thread_page(found), crop=False)
+        output().print(thread_page(found, None if every else MOST), crop=False)
 
 
 app.command("tail")(tailing.command)

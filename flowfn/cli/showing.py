@@ -17,9 +17,12 @@ from flowfn.ports import ThreadRow
 from flowfn.rendering import represented
 from flowfn.report import Report
 from flowfn.values import Interrupt
-from flowfn.watching.tree import call_tree, status_text
+from flowfn.watching.tree import call_tree, status_text, without_lines
 
 Questions = Sequence[Interrupt] | Unreadable
+
+MOST = 100
+"""Calls of one caller that have a line each, unless all are asked for."""
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 
@@ -47,9 +50,16 @@ def ago(seconds: float) -> str:
     return f"{max(seconds, 0):.0f}s"
 
 
-def thread_page(view: ThreadView) -> RenderableType:
-    """All that is known of a thread's last run."""
-    return Group(call_tree(thread_head(view.row), view.calls), *thread_ending(view))
+def thread_page(view: ThreadView, most: int | None = MOST) -> RenderableType:
+    """All that is known of a thread's last run; of one caller's calls at most so many one by one."""
+    tree = call_tree(thread_head(view.row), view.calls, most)
+    return Group(tree, *_left_out(without_lines(tree)), *thread_ending(view))
+
+
+def _left_out(count: int) -> list[Text]:
+    return (
+        [Text(f"{counted(count, 'call')} without a line: flowfn show --all has them", "dim")] if count else []
+    )
 
 
 def thread_ending(view: ThreadView) -> list[Text]:

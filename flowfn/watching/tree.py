@@ -13,7 +13,7 @@ from rich.tree import Tree
 from flowfn.history.reading import CallView, describe
 from flowfn.rendering import duration, in_line, printable
 
-__all__ = ["STYLES", "CallTree", "call_text", "call_tree", "status_text"]
+__all__ = ["STYLES", "CallTree", "call_text", "call_tree", "status_text", "without_lines"]
 
 STYLES = {
     "done": "green",
@@ -50,6 +50,8 @@ class CallTree:
     def __init__(self, text: Text) -> None:
         self.text = text
         self.children: list[CallTree] = []
+        self.counted = 0
+        """How many of its calls have no line of their own."""
 
     def add(self, text: Text) -> CallTree:
         """A new branch, below those that there are."""
@@ -83,7 +85,8 @@ def call_tree(head: Text, calls: Sequence[CallView], most: int | None = None) ->
     """A tree whose root says `head`, with a branch for each call.
 
     Args:
-        most: of one caller's calls show at most so many one by one, and count the others that ended well.
+        most: of one caller's calls show at most so many one by one, and count the others that ended, those that ended
+            well first, and of each kind the first.
     """
     tree = CallTree(head)
     _grow(tree, calls, most)
@@ -97,11 +100,23 @@ def _grow(tree: CallTree, calls: Sequence[CallView], most: int | None) -> None:
         left += [(branch.add(call_text(call)), call.calls) for call in _shown(branch, made, most)]
 
 
+def without_lines(tree: CallTree) -> int:
+    """How many calls are only counted in a tree."""
+    found, left = 0, [tree]
+    while left:
+        branch = left.pop()
+        found += branch.counted
+        left += branch.children
+    return found
+
+
 def _shown(tree: CallTree, calls: Sequence[CallView], most: int | None) -> Sequence[CallView]:
     """Those of one caller's calls that have a branch each; the others are counted."""
     if most is not None and len(calls) > most:
         ended = [call for call in calls if call.status in _ENDED_WELL]
-        hidden = ended[: max(len(calls) - most, 0)]
+        ended += [call for call in calls if call.status == "failed"]
+        hidden = ended[: len(calls) - most]
+        tree.counted += len(hidden)
         for (name, status), count in Counter((call.name, call.status) for call in hidden).items():
             tree.add(Text.assemble(in_line(f"{name}: {count} calls"), "  ", status_text(status)))
         left_out = set(map(id, hidden))

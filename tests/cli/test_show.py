@@ -182,3 +182,54 @@ def test_a_value_that_has_no_repr_is_shown(flowfn: Any, tmp_path: Path) -> None:
     )
     assert "[<int of 16610 bits>]" in page
     assert json.loads(as_json)["result"] == "[<int of 16610 bits>]"
+
+
+def test_a_long_run_is_shown_with_a_limit(flowfn: Any, tmp_path: Path) -> None:
+    """Of one caller's calls the last hundred have lines, whatever becomes of the others: they are counted, and `--all`
+    has them."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint, task
+
+    @task(name="double")
+    def double(x: int) -> int:
+        if x < 2:
+            raise ValueError("too small")
+        return 2 * x
+
+    @entrypoint(name="many")
+    def many() -> None:
+        for x in range(203):
+            double(x).exception()
+
+    db = tmp_path / "runs.db"
+    with SqliteSaver(db) as saver:
+        many.with_checkpointer(saver).thread("t")()
+    assert flowfn("show", "t", "--db", db).out.count("double(x=") == 100
+    lines = flowfn("show", "t", "--db", db).out.splitlines()
+    assert lines[1].endswith("double: 103 calls  done")
+    assert lines[-1] == "103 calls without a line: flowfn show --all has them"
+    assert [line for line in lines if "too small" in line] != []  # those that failed are the last to go
+    all = flowfn("show", "t", "--all", "--db", db).out
+    assert (all.count("double(x="), "without a line" in all) == (203, False)
+    assert len(json.loads(flowfn("show", "t", "--json", "--db", db).out)["calls"]) == 203
+
+
+def test_calls_that_failed_have_a_limit_too(flowfn: Any, tmp_path: Path) -> None:
+    """They are counted once no more of those that ended well are left to be."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint, task
+
+    @task(name="broken")
+    def broken(x: int) -> None:
+        raise ValueError(x)
+
+    @entrypoint(name="many")
+    def many() -> None:
+        for x in range(150):
+            broken(x).exception()
+
+    db = tmp_path / "runs.db"
+    with SqliteSaver(db) as saver:
+        many.with_checkpointer(saver).thread("t")()
+    shown = flowfn("show", "t", "--db", db).out
+    assert (shown.count("broken(x="), "broken: 50 calls  failed" in shown) == (100, True)
