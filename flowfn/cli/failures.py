@@ -44,12 +44,19 @@ def report(error: Exception, *, traceback: bool) -> int:
     return USAGE if isinstance(shown, asked_wrongly) else FAILED
 
 
+def _is_address(line: str) -> bool:
+    """Whether pydantic says where to read more of what its line above has said."""
+    return line.lstrip().startswith("For further information visit ")
+
+
 def sentence(error: BaseException) -> str:
     """An error in one line: flowfn's own speak for themselves, others with type and place."""
     said = str(error)
     if isinstance(error, NonDeterminismError):
         said = said.partition("\n")[0] + " `flowfn diff` shows more."
-    text = " ".join(said.split())
+    text = " ".join(" ".join(line for line in said.splitlines() if not _is_address(line)).split())
+    if isinstance(error, InvalidAnswer):
+        return f"{text}; an answer is JSON, or text where it isn't JSON; leave it out, and you are asked"
     if isinstance(error, FlowError):
         return text
     # That of code that can't be read is in what it says; where the reading was called from says nothing.

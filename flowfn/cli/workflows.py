@@ -80,9 +80,11 @@ class Workflows:
                 f"the run is of workflow {recorded!r}, which a function makes: have what it makes, with the same "
                 f"arguments, at the top level of {self._file}"
             )
+        ways = {"@entrypoint" if isinstance(each, Entrypoint) else "compile" for each in self.found.values()}
+        keep = " or ".join(f"{way}(name={recorded!r})" for way in sorted(ways or {"@entrypoint"}))
         return (
             f"the run is of workflow {recorded!r}, and {self._file} has {self}: pass the script that defines it; where "
-            f"it was renamed, keep its name with @entrypoint(name={recorded!r})"
+            f"it was renamed, keep its name with {keep}; or name what is to go on with it, as {self._file}:NAME"
         )
 
 

@@ -43,10 +43,14 @@ def test_an_answer_is_json(flowfn: Any, shop: Path, answer: str, result: str) ->
 
 
 def test_an_answer_that_does_not_fit(flowfn: Any, shop: Path) -> None:
-    """Exit code 2, and the question stays open."""
+    """Exit code 2, in a line that says how answers are written, and the question stays open."""
     ran = flowfn("answer", "asks-1", "perhaps", "app.py")
     assert ran.code == 2
     assert "does not fit" in ran.err
+    assert ran.err.endswith(
+        "; an answer is JSON, or text where it isn't JSON; leave it out, and you are asked\n"
+    )
+    assert "https:" not in ran.err
     assert flowfn("answer", "asks-1", "true", "app.py").out == "charged 6\n"
 
 
@@ -84,6 +88,27 @@ def test_the_workflow_is_found_by_its_recorded_name(flowfn: Any, shop: Path) -> 
     assert "basket, buy, committee, doomed, order" in ran.err
     assert flowfn("resume", "asks-1", "moved.py:order").code == 3
     assert "'nope' is no workflow of" in flowfn("resume", "asks-1", "app.py:nope").err
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        ("graph", "compile(name='app.order')"),
+        ("entrypoint", "@entrypoint(name='app.order')"),
+        ("both", "@entrypoint(name='app.order') or compile(name='app.order')"),
+    ],
+)
+def test_a_name_is_kept_where_it_is_given(flowfn: Any, shop: Path, kind: str, way: str) -> None:
+    """A graph has its name of `compile`."""
+    made = {
+        "graph": "from graph_compat.graph import StateGraph\n"
+        "app = StateGraph(dict).add_node('a', lambda state: state).set_entry_point('a').compile()\n",
+        "entrypoint": "from flowfn import entrypoint\nother = entrypoint(lambda x: x)\n",
+    }
+    (shop / "moved.py").write_text("".join(made.values()) if kind == "both" else made[kind])
+    ran = flowfn("resume", "asks-1", "moved.py")
+    assert ran.code == 2
+    assert ran.err.endswith(f"keep its name with {way}; or name what is to go on with it, as moved.py:NAME\n")
 
 
 def test_the_database_named_is_the_one_used(flowfn: Any, shop: Path, tmp_path: Path) -> None:
