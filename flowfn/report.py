@@ -72,8 +72,9 @@ class Difference(NamedTuple):
     changes: tuple[Change, ...] = ()
 
     def __str__(self) -> str:
-        left, right = self.recorded or "-", self.current or "-"
-        return f"{self.kind}: {left} | {right}" + (f" ({self.cause})" if self.cause else "")
+        left, right = str(self.recorded or "-"), str(self.current or "-")
+        calls = left if left == right else f"{left} | {right}"
+        return f"{self.kind}: {calls}" + (f" ({self.cause})" if self.cause else "")
 
 
 class Edit(NamedTuple):

@@ -13,7 +13,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import NonDeterminismError, entrypoint, task
-from flowfn.report import Report
+from flowfn.report import CallSummary, Difference, Report
 
 from .editing import HEAD, Edited, kinds, shown
 
@@ -283,6 +283,16 @@ def test_a_report_is_data(edited: Edited) -> None:
     report = edited.resume(TOTAL.replace('fetch("b")', 'fetch("c")'), head=HELPED).report
     assert report.edits
     assert Report.from_data(report.to_data()) == report
+
+
+def test_a_call_that_is_the_same_on_both_sides_is_told_once() -> None:
+    """One that had started and not finished differs from its record in nothing."""
+    call, other = CallSummary("f", "x=1", "a.py:3"), CallSummary("f", "x=2", "a.py:3")
+    assert (
+        str(Difference("in_doubt", call, call, "it runs again"))
+        == "in_doubt: f(x=1) at a.py:3 (it runs again)"
+    )
+    assert str(Difference("clock", call, other)) == "clock: f(x=1) at a.py:3 | f(x=2) at a.py:3"
 
 
 def test_a_report_of_an_earlier_version_is_read() -> None:
