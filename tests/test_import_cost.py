@@ -104,6 +104,23 @@ print(*sorted({name for name in Looking.found if name.startswith(LARGE)}))
 
 
 @pytest.mark.parametrize(
+    "where", ["checkpointers import PostgresSaver", "flowfn.stores import PostgresStore"]
+)
+def test_a_driver_that_is_not_installed_is_named_with_its_extra(run_python: Any, where: str) -> None:
+    """Whoever imports the class gets to know what to install, as whoever names a URL does."""
+    code = f"""
+import sys
+sys.modules["psycopg"] = None
+try:
+    from {where}
+except ModuleNotFoundError as error:
+    print(error.name, error)
+"""
+    said = "psycopg savers and stores in Postgres need psycopg: pip install 'flowfn-durable[postgres]'\n"
+    assert run_python("-c", code).stdout == said
+
+
+@pytest.mark.parametrize(
     ("call", "result"),
     [
         ("flow.ainvoke(1)", "1"),
