@@ -41,8 +41,8 @@ class BaseStore(ABC):
     items may expire sets `supports_ttl`, and `ttl_config` where it has defaults.
 
     Of an argument of the wrong kind all methods raise `InvalidInput`; of a namespace that can't be one,
-    `InvalidNamespaceError`; of a database that can't be used, `SaverError`, or one of the errors below it. Each blocking
-    method has one for asyncio, whose name begins with an `a`: `aget`, `aput`.
+    `InvalidNamespaceError`; of a database that can't be used, `SaverError`, or one of the errors below it. Each
+    blocking method has one for asyncio, whose name begins with an `a`: `aget`, `aput`.
     """
 
     supports_ttl: bool = False

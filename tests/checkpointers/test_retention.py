@@ -92,9 +92,11 @@ def test_what_is_kept_does_not_grow_with_the_turns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [MemorySaver, lambda **more: SqliteSaver(":memory:", **more)])
 def test_retention_keeps_something(kind: Any) -> None:
     """`retention=` keeps one checkpoint at least, and less is refused by that name."""
-    with pytest.raises(InvalidInput, match="^retention=0 is no number of checkpoints to keep: pass 1 or more, or None"):
+    with pytest.raises(
+        InvalidInput, match="retention=0 is no number of checkpoints to keep: pass 1 or more, or None"
+    ):
         kind(retention=0)
-    with pytest.raises(InvalidInput, match="^count=0 is no number of checkpoints to keep: pass 1 or more$"):
+    with pytest.raises(InvalidInput, match=r"^count=0 is no number of checkpoints to keep: pass 1 or more$"):
         kind().keep_last("ann", 0)
 
 

@@ -109,8 +109,9 @@ def log_command_refused(error: Exception, thread: str) -> None:
 def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
     """Say what was written or sent to nothing that the program has."""
     for name, channel in changes.ignored:
-        wrote = "the call" if name == INPUT else f"node {name!r}"
-        logger.warning("%s wrote to %r, which %r doesn't have", wrote, channel, program.name, extra=LOST)
+        who, node = "the call" if name == INPUT else f"node {name!r}", ways.end(channel)
+        did = f"wrote to {channel!r}" if node is None else f"leads to node {node!r}"
+        logger.warning("%s %s, which %r doesn't have", who, did, program.name, extra=LOST)
     if program.sends in (changes.updated or ()):
         for packet in unknown_sends(program, after):
             logger.warning("%r was sent to no node of %r, and is dropped", packet, program.name, extra=LOST)
