@@ -15,7 +15,15 @@ from typing import Any, Generic, Literal
 from flowfn.errors import InvalidUpdateError
 from flowfn.type_variables import KeyT
 
-__all__ = ["CachePolicy", "RetryPolicy", "TimeoutPolicy", "decide", "default_retry_on", "timeout_seconds"]
+__all__ = [
+    "CachePolicy",
+    "RetryPolicy",
+    "TimeoutPolicy",
+    "decide",
+    "default_retry_on",
+    "policies_of",
+    "timeout_seconds",
+]
 
 RetryOn = type[Exception] | Sequence[type[Exception]] | Callable[[Exception], bool]
 """A class, several classes, a predicate of the error, or a tenacity `retry_if_…` strategy."""
@@ -69,11 +77,24 @@ class RetryPolicy:
     """When a failed task is tried again, and after how many seconds. The shape is LangGraph's.
 
     The wait before attempt n + 1 is `initial_interval * backoff_factor ** (n - 1)` seconds, at most
-    `max_interval`, plus up to one second of `jitter`. `max_attempts` counts the first attempt.
-    `retry_on` takes a class, several, a predicate of the error, or a tenacity `retry_if_…`.
-    A tenacity `wait_…` in `wait` replaces the intervals; a `stop_…` in `stop` replaces `max_attempts`.
+    `max_interval`, plus up to one second of `jitter`. Write `retry_on=Exception` to try again whatever the error.
 
-    Raises `ValueError` or `TypeError` where a field makes no sense.
+    Args:
+        initial_interval: seconds before the second attempt; default: 0.5.
+        backoff_factor: what each wait is longer by than the one before; default: 2.
+        max_interval: seconds that a wait has at most, before the jitter; default: 128.
+        max_attempts: how many attempts at most, with the first; default: 3.
+        jitter: whether up to a second of chance is added; default: True.
+        retry_on: a class of errors, several, a predicate of the error, or a tenacity `retry_if_…`. Default: lost
+            connections (`ConnectionError`), timeouts of flowfn's (`TaskTimeout`), answers 5xx of httpx and requests,
+            and kinds of error that Python doesn't know; but nothing that is a `ValueError`, `TypeError`, `LookupError`,
+            `ArithmeticError`, `ImportError`, `NameError`, `SyntaxError`, `RuntimeError` or `OSError`, such as
+            `TimeoutError` and what `requests` raises where nobody answers.
+        wait: a tenacity `wait_…`, in place of the intervals; default: None.
+        stop: a tenacity `stop_…`, in place of `max_attempts`; default: None.
+
+    Raises:
+        ValueError, TypeError: a field makes no sense.
     """
 
     initial_interval: float = 0.5
@@ -132,6 +153,21 @@ class RetryPolicy:
         return growing + wait_random(0, 1) if self.jitter else growing
 
 
+def policies_of(policy: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:
+    """One retry policy, several or none, as a tuple.
+
+    Raises:
+        TypeError: something else.
+    """
+    if policy is None:
+        return ()
+    found = tuple(policy) if isinstance(policy, Sequence) else (policy,)
+    for item in found:
+        if not isinstance(item, RetryPolicy):
+            raise TypeError(f"retry_policy={item!r}: write RetryPolicy(max_attempts=3), or a list of such")
+    return found
+
+
 def decide(
     policies: Sequence[RetryPolicy], attempt: int, error: BaseException, elapsed: float
 ) -> float | None:
@@ -168,12 +204,19 @@ def _is_tenacity_strategy(value: object) -> bool:
 class CachePolicy(Generic[KeyT]):
     """Reuse a task's result across runs.
 
-    `ttl`: seconds, or a `timedelta`, after which a result is computed anew; None keeps it for ever.
-    `key`: makes the cache key from the call's arguments, in place of their digest. `key_func=` is
-    LangGraph's name for it.
-    `refresh`: True computes anew and replaces what is kept; a function of the arguments decides per call.
-    `version`: stands for the code and the constants that it names; default: the task's `version=`, else those.
     `CachePolicy[F]` says to readers of what type `key` is, as LangGraph's does.
+
+    Args:
+        ttl: seconds, or a `timedelta`, after which a result is computed anew; default: None, it is kept for ever.
+        key: a function of the call's arguments whose result counts in place of their digest; default: None, all
+            arguments count. `key_func=` is LangGraph's name for it.
+        refresh: True computes anew and replaces what is kept; a function of the arguments decides per call; default:
+            False.
+        version: stands for the code and the constants that it names; default: the task's `version=`, else those.
+
+    Raises:
+        TypeError: an option is of the wrong kind, or `key=` and `key_func=` are both given.
+        ValueError: `ttl` isn't greater than 0.
     """
 
     ttl: float | None
@@ -219,9 +262,15 @@ class CachePolicy(Generic[KeyT]):
 class TimeoutPolicy:
     """How long one attempt of a task may take. The shape is LangGraph's.
 
-    `run_timeout` bounds the whole attempt, `idle_timeout` the time without a sign of life; both in
-    seconds or as a `timedelta`, kept as seconds. `refresh_on` says what counts as a sign of life:
-    every event of the task ("auto"), or only an explicit `heartbeat()` ("heartbeat").
+    Args:
+        run_timeout: seconds, or a `timedelta`, for the whole attempt; default: None, no limit.
+        idle_timeout: seconds, or a `timedelta`, without a sign of life; default: None, no limit.
+        refresh_on: what counts as a sign of life: every event of the task ("auto", the default), or only an explicit
+            `current().heartbeat()` ("heartbeat").
+
+    Raises:
+        TypeError: a timeout is no duration.
+        ValueError: a timeout isn't greater than 0, or `refresh_on` is another word.
     """
 
     run_timeout: float | timedelta | None = None

@@ -217,6 +217,8 @@ class Thread(Generic[P, R]):
         copied as it was then. A fork of a run that is under way, or that was killed, has the status `cancelled`.
 
         Args:
+            checkpoint_id: the one to start from, as `history()` has it; default: the last.
+            thread_id: the new thread's id; default: one that nobody has.
             before: a call of the last run: its id, its name, or `name#2` for the second call of that name. The new
                 thread stands where the run stood before it: this call runs anew, and so does all that was called after
                 it had ended. What ran beside it is kept.

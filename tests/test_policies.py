@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
+import re
 import subprocess
 import sys
 import types
@@ -16,7 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowfn.errors import Cancelled, Suspended, TaskTimeout
-from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, decide, default_retry_on, timeout_seconds
+from flowfn.policies import (
+    CachePolicy,
+    RetryPolicy,
+    TimeoutPolicy,
+    decide,
+    default_retry_on,
+    policies_of,
+    timeout_seconds,
+)
+from graph_compat.graph import StateGraph
 
 
 class Flaky(Exception):
@@ -283,3 +294,29 @@ def test_a_client_that_only_looks_like_one_is_not_asked(monkeypatch: pytest.Monk
     """A module named `requests` may be anything."""
     monkeypatch.setitem(sys.modules, "requests", types.ModuleType("requests"))
     assert default_retry_on(Flaky())
+
+
+def test_policies_come_alone_or_in_a_list() -> None:
+    """What is none is refused where a task or a node is made, with what to write."""
+    one = RetryPolicy()
+    assert (policies_of(None), policies_of(one), policies_of([one, one])) == ((), (one,), (one, one))
+    wrong: Any
+    for wrong in (3, [3]):
+        with pytest.raises(
+            TypeError, match=r"retry_policy=3: write RetryPolicy\(max_attempts=3\), or a list"
+        ):
+            policies_of(wrong)
+        graph = StateGraph(dict).add_node("a", lambda state: state, retry_policy=wrong).set_entry_point("a")
+        with pytest.raises(TypeError, match="retry_policy=3: write"):
+            graph.compile()
+
+
+def test_the_docstring_says_what_is_tried_again_by_default() -> None:
+    """Whoever writes `RetryPolicy()` has no other place to learn that a `TimeoutError` isn't."""
+    _, _, never = str(RetryPolicy.__doc__).partition("but nothing that is")
+    told = re.findall(r"`(\w+Error)`", never.partition("wait:")[0])
+    assert "TimeoutError" in told
+    kinds = [getattr(builtins, name) for name in told]
+    assert [kind for kind in kinds if default_retry_on(kind())] == []
+    assert default_retry_on(ConnectionError())
+    assert default_retry_on(TaskTimeout("late"))

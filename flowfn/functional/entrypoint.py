@@ -12,7 +12,7 @@ from flowfn.config import Durability, OnBusy
 from flowfn.definition import Definition, OnDivergence
 from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.final import final as _Final
-from flowfn.functional.task import check_cache, policies_of
+from flowfn.functional.task import check_cache
 from flowfn.functional.wrapping import (
     Wrapper,
     defined,
@@ -25,7 +25,7 @@ from flowfn.functional.wrapping import (
     unused,
 )
 from flowfn.options import check_option, refuse_others
-from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
+from flowfn.policies import CachePolicy, RetryPolicy, policies_of, timeout_seconds
 from flowfn.ports import Begin, Saver, ThreadRow
 from flowfn.workflow import ENGINE, Workflow
 

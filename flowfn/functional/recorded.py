@@ -79,7 +79,8 @@ def interrupt(
 
     Args:
         value: the question; anything that can be stored.
-        key: names the question, so that its payload may change between asking and answering.
+        key: names the question, so that its payload may change between asking and answering; default: its payload
+            tells it from others.
         type: what the answer is validated as, by pydantic: before the run goes on where the type is one of plain
             types, `Literal`, unions, containers and classes with fields; else where the question is asked.
         timeout: seconds, or a `timedelta`, from when it was first asked. After that no answer is taken, and the run

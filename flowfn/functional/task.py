@@ -17,7 +17,7 @@ from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, rebuild, reference, undecorated, unused
 from flowfn.futures import Future
 from flowfn.options import refuse_others
-from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, attempt_limit
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, attempt_limit, policies_of
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -199,21 +199,6 @@ def call_task(
     from flowfn.functional.outside import call_outside
 
     return call_outside(definition, args, kwargs)
-
-
-def policies_of(policy: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:
-    """One retry policy, several or none, as a tuple.
-
-    Raises:
-        TypeError: something else.
-    """
-    if policy is None:
-        return ()
-    found = tuple(policy) if isinstance(policy, Sequence) else (policy,)
-    for item in found:
-        if not isinstance(item, RetryPolicy):
-            raise TypeError(f"retry_policy={item!r}: write RetryPolicy(max_attempts=3), or a list of such")
-    return found
 
 
 def _names_of(ignore: Any) -> tuple[str, ...]:

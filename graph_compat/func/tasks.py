@@ -13,9 +13,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from flowfn import Future, Task
 from flowfn.definition import Definition
 from flowfn.errors import AsyncInBlockingRun
-from flowfn.functional.task import call_task, policies_of
+from flowfn.functional.task import call_task
 from flowfn.functional.wrapping import defined, plain
-from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, policies_of
 from graph_compat.blocking import blocking
 from graph_compat.cache.port import port_of
 from graph_compat.injection import filled, frame_here, wanted_by

@@ -20,7 +20,7 @@ from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
-from flowfn.policies import RetryPolicy, TimeoutPolicy
+from flowfn.policies import TimeoutPolicy, policies_of
 from flowfn.pregel import (
     Channel,
     EphemeralValue,
@@ -204,7 +204,7 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, jo
     if cache is None and not spec.is_error_handler:
         cache = defaults.cache_policy
     definition = definition_of(
-        step, retry=policies(retry), cache=cache, timeout=TimeoutPolicy.coerce(timeout)
+        step, retry=policies_of(retry), cache=cache, timeout=TimeoutPolicy.coerce(timeout)
     )
     handler = builder.handler_of(name)
     node = Node(
@@ -246,13 +246,6 @@ def _joins(builder: AnyStateGraph) -> dict[str, list[str]]:
     for sources, end in builder.waiting_edges:
         found[end].append(join(sources, end))
     return found
-
-
-def policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:
-    """Retry policies as a tuple."""
-    if given is None:
-        return ()
-    return (given,) if isinstance(given, RetryPolicy) else tuple(given)
 
 
 def _itself(value: Any) -> Any:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
-from flowfn.policies import CachePolicy, RetryPolicy
+from flowfn.policies import CachePolicy, RetryPolicy, policies_of
 from flowfn.values import Command, Send, Write
 from graph_compat.channels import Topic
 from graph_compat.constants import SENDS
 from graph_compat.graph.compiled import CompiledGraph
 from graph_compat.graph.json_schemas import context_schema, model_of_channels
-from graph_compat.graph.lowering import policies
 from graph_compat.graph.writes import goto
 from graph_compat.pregel.builder import NodeBuilder, PregelNode
 from graph_compat.pregel.lowering import Description, Names, lower
@@ -90,7 +89,7 @@ class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
             cache_policy=cache_policy,
             handlers=node_error_handler_map or {},
         )
-        self.retry_policy = policies(retry_policy)
+        self.retry_policy = policies_of(retry_policy)
         self.cache_policy = cache_policy
         super().__init__(
             program=lower(self._description, name),
