@@ -134,7 +134,7 @@ def assign(
     if not pending:
         raise NoPendingInterrupt(
             f"nothing waits for the answer {quoted(resume)}: the run asked no question, or it was answered; "
-            "see get_state(config).interrupts"
+            "see thread.state.interrupts, or get_state(config).interrupts"
         )
     by_name = _by_name(pending)
     if isinstance(resume, Answers) or (isinstance(resume, Mapping) and resume and _names(resume, by_name)):
