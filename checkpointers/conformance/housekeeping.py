@@ -194,7 +194,7 @@ class HousekeepingContract(Contract):
         with self.saver() as saver:
             assert "strategy='some'" in refused(lambda: saver.prune([THREAD], strategy="some"))
             for count in (0, -1, True, "2"):
-                assert "Pass 1 or more" in refused(lambda count=count: saver.keep_last(THREAD, count))  # type: ignore[misc]
+                assert "pass 1 or more" in refused(lambda count=count: saver.keep_last(THREAD, count))  # type: ignore[misc]
 
     def test_a_copy_is_the_same_thread_under_another_id(self) -> None:
         """It shares nothing with the original; no direct call goes on with it."""

@@ -13,7 +13,7 @@ from graph_compat.types import Command, Send
 from ..worlds import World
 
 ONE = {"configurable": {"thread_id": "1"}}
-WRITTEN = "leads to node 'gone', which 'LangGraph' doesn't have"
+WRITTEN = "leads to node 'gone' (branch:to:gone), which 'LangGraph' doesn't have"
 SENT = "Send(node='gone', arg=1) was sent to no node of 'LangGraph', and is dropped"
 
 

@@ -110,7 +110,7 @@ def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
     """Say what was written or sent to nothing that the program has."""
     for name, channel in changes.ignored:
         who, node = "the call" if name == INPUT else f"node {name!r}", ways.end(channel)
-        did = f"wrote to {channel!r}" if node is None else f"leads to node {node!r}"
+        did = f"wrote to {channel!r}" if node is None else f"leads to node {node!r} ({channel})"
         logger.warning("%s %s, which %r doesn't have", who, did, program.name, extra=LOST)
     if program.sends in (changes.updated or ()):
         for packet in unknown_sends(program, after):
