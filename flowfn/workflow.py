@@ -17,17 +17,21 @@ from flowfn.errors import InvalidInput, UnknownChannel
 from flowfn.options import check_option, refuse_others
 from flowfn.ports import UNFINISHED, Standing
 from flowfn.python.beside import imported_beside, ready
+from flowfn.python.lazy import Later
 from flowfn.python.sifting import sifted
 from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
 
 if TYPE_CHECKING:
+    from flowfn import invocation
     from flowfn.engine.runs.lead import Ending
     from flowfn.invocation import Names, Order
     from flowfn.ports import ThreadRow
     from flowfn.runtime import RunControl
     from flowfn.streams import Keys, Shaper, Version
     from flowfn.thread import Thread
+else:
+    invocation = Later("flowfn.invocation")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,8 +116,6 @@ class Workflow(Stateful, Generic[P, R]):
             NonDeterminismError: a call can't be told from a recorded one.
             Exception: the workflow's own; the thread can be resumed with `invoke(None, config)`.
         """
-        from flowfn.invocation.running import run_blocking
-
         order = self._order(
             input,
             config,
@@ -129,7 +131,7 @@ class Workflow(Stateful, Generic[P, R]):
         self._check_keys(output_keys)
         print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
-            return self._returned(run_blocking(self._self_setup, order), output_keys, version)
+            return self._returned(invocation.run_blocking(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
         shaper = self._shaper(self._mode(stream_mode, config), subgraphs, self._output(output_keys), version)
         chunks = list(self._chunks(order, shaper, print_mode, ending))
@@ -158,8 +160,6 @@ class Workflow(Stateful, Generic[P, R]):
         """`invoke` for asyncio: async functions run on the event loop, sync ones on threads."""
         if (needed := self._needed()) not in ready:
             await imported_beside(needed)
-        from flowfn.invocation.running import run_awaiting
-
         order = self._order(
             input,
             config,
@@ -175,7 +175,9 @@ class Workflow(Stateful, Generic[P, R]):
         self._check_keys(output_keys)
         print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
-            return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
+            return self._returned(
+                await invocation.run_awaiting(self._self_setup, order), output_keys, version
+            )
         ending: list[Ending] = []
         shaper = self._shaper(self._mode(stream_mode, config), subgraphs, self._output(output_keys), version)
         chunks = [chunk async for chunk in self._achunks(order, shaper, print_mode, ending)]
@@ -273,9 +275,7 @@ class Workflow(Stateful, Generic[P, R]):
         self, input: Any, config: Config | None, thread_id: str | None, context: Any, **given: Any
     ) -> Order:
         """The arguments of a call, read; those `given` by name go into the order as they are."""
-        from flowfn.invocation.order import Order
-
-        return Order(input, self._config(config, thread_id), context, **given)
+        return invocation.Order(input, self._config(config, thread_id), context, **given)
 
     def _printed(self, debug: bool | None) -> Sequence[str]:
         """The stream modes that are printed without being asked for one by one."""
@@ -443,10 +443,9 @@ class Workflow(Stateful, Generic[P, R]):
 
             raise refused_async(self._self_setup.program.name)
         from flowfn.hosts.side_by_side import side_by_side
-        from flowfn.invocation.running import run_blocking
 
         def taken_up(order: Order) -> Any:
-            return self._returned(run_blocking(self._self_setup, order), None, "v1")
+            return self._returned(invocation.run_blocking(self._self_setup, order), None, "v1")
 
         due = self._due(config)
         calls = [partial(taken_up, order) for order in due.values()]
@@ -461,9 +460,7 @@ class Workflow(Stateful, Generic[P, R]):
         return dict(zip(due, await awaited_side_by_side(calls, _most(due), True), strict=True))
 
     async def _taken_up(self, order: Order) -> Any:
-        from flowfn.invocation.running import run_awaiting
-
-        return self._returned(await run_awaiting(self._self_setup, order), None, "v1")
+        return self._returned(await invocation.run_awaiting(self._self_setup, order), None, "v1")
 
     def _due(self, config: Config | None) -> dict[str, Order]:
         """How to go on with each run that is due, by its thread."""

@@ -89,6 +89,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.executors",
         "flowfn.logs",
         "flowfn.python.inbox",
+        "flowfn.python.lazy",
         "flowfn.python.recent",
         "flowfn.runtime",
         "flowfn.validation",
@@ -149,7 +150,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"flowfn.ports", "flowfn.pregel", "flowfn.rendering", "flowfn.report", "flowfn.streams"},
     # Those who watch runs.
-    "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
+    "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs", "flowfn.python.lazy"},
     "flowfn.watching.calls": NOUNS
     | {
         "flowfn.events",
@@ -197,6 +198,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.python.beside",
         "flowfn.python.event_loop",
+        "flowfn.python.lazy",
         "flowfn.python.sifting",
         "flowfn.python.traceback",
         "flowfn.config",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MethodType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from flowfn.definition import Definition
 from flowfn.engine.runs.entering import Fresh
@@ -17,7 +17,13 @@ from flowfn.identity.digest import exact
 from flowfn.identity.made_with.factories import given_to_factory, given_to_object, is_told
 from flowfn.ports import Begin
 from flowfn.python.cached_property import cached_property
+from flowfn.python.lazy import Later
 from flowfn.values import MISSING, Write
+
+if TYPE_CHECKING:
+    from flowfn import validation
+else:
+    validation = Later("flowfn.validation")
 
 __all__ = ["START", "Shape"]
 
@@ -147,9 +153,7 @@ class Shape:
         """
         if not self.hints:
             return bound
-        from flowfn.validation import arguments
-
-        return arguments(self.definition.name, bound, self.hints, self.variadic)
+        return validation.arguments(self.definition.name, bound, self.hints, self.variadic)
 
     @cached_property
     def _given_before(self) -> str:

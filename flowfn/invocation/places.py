@@ -8,9 +8,14 @@ from flowfn.context import current_frame, current_world
 from flowfn.engine.hosts import Hosts
 from flowfn.hosts.threads import ThreadHost
 from flowfn.python.event_loop import needed_loop
+from flowfn.python.lazy import Later
 
 if TYPE_CHECKING:
+    from flowfn.hosts import loop as asyncio_host
+    from flowfn.hosts import shared as sharing
     from flowfn.invocation.setup import Setup
+else:
+    asyncio_host, sharing = Later("flowfn.hosts.loop"), Later("flowfn.hosts.shared")
 
 
 def blocking_hosts() -> Hosts:
@@ -34,22 +39,19 @@ def may_go_in_steps(setup: Setup) -> bool:
 
 def loop_hosts() -> Hosts:
     """The running event loop; inside a run on that loop, that run's host of it."""
-    from flowfn.hosts.loop import LoopHost
-
     frame = current_frame.get()
     loop: Any = None if frame is None else frame.run.hosts.loop
     if frame is not None and loop is not None and loop.loop is needed_loop():
         return Hosts(loop, loop)
     world = current_world.get()
-    host = LoopHost() if world is None else world.loop_host()
+    host = asyncio_host.LoopHost() if world is None else world.loop_host()
     return Hosts(host, host)
 
 
 async def hosts_in_turn(setup: Setup) -> Hosts:
     """`loop_hosts`, when it is the turn of a run to begin there; what is called inside another one begins at once."""
     if current_frame.get() is None and current_world.get() is None and (saver := setup.saver) is not None:
-        from flowfn.hosts.shared import shared
-
-        if (turn := shared(needed_loop()).admission_to(saver).turn()) is not None:
+        turn = sharing.shared(needed_loop()).admission_to(saver).turn()
+        if turn is not None:
             await turn
     return loop_hosts()

@@ -247,7 +247,7 @@ def _seen(checkpoint: Checkpoint, changes: Changes) -> dict[str, dict[str, int]]
     if not changes.forgets or not changes.seen:
         return {**checkpoint.seen, **changes.seen}
     kept = checkpoint.seen.get(INTERRUPT)
-    return dict(changes.seen) if kept is None else {INTERRUPT: kept, **changes.seen}
+    return {**changes.seen} if kept is None else {INTERRUPT: kept, **changes.seen}
 
 
 class _Superstep:

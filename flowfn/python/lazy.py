@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used: what a library costs, its users pay."""
+"""Names and modules that are imported when they are first used: what a library costs, its users pay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazily", "lend"]
+__all__ = ["Later", "lazily", "lend"]
 
 
 def lazily(
@@ -36,3 +36,17 @@ def lend(package: str, modules: Collection[str]) -> None:
     vars(sys.modules[package]).update(
         zip(("__getattr__", "__dir__"), lazily(package, {}, modules), strict=True)
     )
+
+
+class Later:
+    """A module that is imported when something of it is first asked for; each name is looked up there once.
+
+    For what many calls need: an `import` in their function takes half a microsecond of each.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = vars(self)[name] = getattr(import_module(self._module), name)
+        return value

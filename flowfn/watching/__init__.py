@@ -14,9 +14,13 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from flowfn.logs import logger
+from flowfn.python.lazy import Later
 
 if TYPE_CHECKING:
     from flowfn.events import Event
+    from flowfn.watching import telemetry
+else:
+    telemetry = Later("flowfn.watching.telemetry")
 
 Watcher = Callable[["Event"], None]
 
@@ -41,9 +45,7 @@ def audience(stream: Any, progress: bool) -> Watcher | None:
 
         watchers += screen()
     if "opentelemetry" in sys.modules:
-        from flowfn.watching.telemetry import telemetry
-
-        watchers += telemetry()
+        watchers += telemetry.telemetry()
     if logger.isEnabledFor(logging.DEBUG):
         from flowfn.watching.lines import log_event
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
+from flowfn.ports import Begin
+from flowfn.python.lazy import Later
 from flowfn.values import MISSING, Command
 from graph_compat.errors import Arrived, ParentCommand
 from graph_compat.graph.configs import config_within, elsewhere_of, named_place
@@ -17,8 +19,12 @@ from graph_compat.langchain.invoking import config_here
 from graph_compat.langchain.listeners import is_heard
 
 if TYPE_CHECKING:
+    from flowfn import invocation
     from flowfn.context import Frame
+    from flowfn.identity.made_with import together
     from flowfn.invocation import Ending, Fresh, Hosts, Order, Setup
+else:
+    invocation, together = Later("flowfn.invocation"), Later("flowfn.identity.made_with.together")
 
 
 class Nested(Watched):
@@ -46,39 +52,37 @@ class Nested(Watched):
     def _nested(
         self, setup: Setup, frame: Frame, given: Fresh, order: Order, hosts: Hosts, named: str = ""
     ) -> Coroutine[Any, Any, Ending]:
-        from flowfn.invocation.nesting import nest
-
         recorded = self.checkpointer is not False
         remembers = setup.remembers or bool(named)
         elsewhere = elsewhere_of(frame, order.config, named) if remembers else None
         if setup.settings.store is not None and frame.run.settings.store is not None:  # that around counts
             setup = replace(setup, settings=replace(setup.settings, store=None))
-        return nest(
+        return invocation.nest(
             setup, frame, given, order, hosts, remembers=remembers, recorded=recorded, elsewhere=elsewhere
         )
 
     def as_node(self, state: Any) -> Any:
         """What it comes to as the node that runs here, on what the node is given."""
-        from flowfn.invocation.places import blocking_hosts
-        from flowfn.invocation.running import ended_blocking
-
         frame = current_frame.get()
         if frame is None or not self._is_told_nothing(frame, state):
             return self.invoke(state, self._config_of_node())
         setup = self._self_setup
-        return _handed_back(setup, ended_blocking(setup, self._within(setup, frame, state, blocking_hosts())))
+        return _handed_back(
+            setup,
+            invocation.ended_blocking(setup, self._within(setup, frame, state, invocation.blocking_hosts())),
+        )
 
     async def as_node_on_loop(self, state: Any) -> Any:
         """`as_node` for asyncio."""
-        from flowfn.invocation.places import loop_hosts
-        from flowfn.invocation.running import ended_awaiting
-
         frame = current_frame.get()
         if frame is None or not self._is_told_nothing(frame, state):
             return await self.ainvoke(state, self._config_of_node())
         setup = self._self_setup
         return _handed_back(
-            setup, await ended_awaiting(setup, self._within(setup, frame, state, loop_hosts()))
+            setup,
+            await invocation.ended_awaiting(
+                setup, self._within(setup, frame, state, invocation.loop_hosts())
+            ),
         )
 
     def _is_told_nothing(self, frame: Frame, state: Any) -> bool:
@@ -96,15 +100,12 @@ class Nested(Watched):
 
     async def _within(self, setup: Setup, frame: Frame, state: Any, hosts: Hosts) -> Ending:
         """Run as the node that runs here."""
-        from flowfn.identity.made_with.together import part
-        from flowfn.invocation import Fresh
-        from flowfn.invocation.order import Order
-        from flowfn.ports import Begin
-
-        part()
-        given = Fresh(self._program.input(state), Begin(self.name, ""))
+        together.part()
+        given = invocation.Fresh(self._program.input(state), Begin(self.name, ""))
         try:
-            return await self._nested(setup, frame, given, Order(state, config_within(frame)), hosts)
+            return await self._nested(
+                setup, frame, given, invocation.Order(state, config_within(frame)), hosts
+            )
         except ParentCommand as signal:
             raise _arrived(signal) from None
 

@@ -16,9 +16,15 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from flowfn.python.lazy import Later
 from graph_compat.langchain.messages import REMOVE_ALL_MESSAGES
+
+if TYPE_CHECKING:
+    from langchain_core.messages import tool as tool_messages
+else:
+    tool_messages = Later("langchain_core.messages.tool")
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "developer": "system"}
 
@@ -124,9 +130,7 @@ def answer(
     """The answer to a tool's call."""
     if as_dict:
         return {"role": "tool", "tool_call_id": call["id"], "name": call["name"], "content": content}
-    from langchain_core.messages.tool import ToolMessage  # a package is looked through each time
-
-    return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status)
+    return tool_messages.ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status)
 
 
 def said(text: str, *, like: Any) -> Any:

@@ -12,16 +12,25 @@ import typing
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from flowfn.config import RECURSION_LIMIT
 from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
+from flowfn.python.lazy import Later
 from graph_compat.langchain.node_config import NodeConfig
 from graph_compat.langchain.tool_calls import somebody_listens, told_of_call
 from graph_compat.langchain.tool_runs import tool_run
 from graph_compat.prebuilt.chat import ToolCall, uses_langchain
 from graph_compat.prebuilt.injected import Injection, injections_of, injections_of_schema
+
+if TYPE_CHECKING:
+    from langchain_core.tools import base, structured
+
+    from flowfn.hosts import on_thread as threads
+else:
+    base, structured = Later("langchain_core.tools.base"), Later("langchain_core.tools.structured")
+    threads = Later("flowfn.hosts.on_thread")
 
 _VARIADIC = (
     inspect.Parameter.VAR_POSITIONAL,
@@ -116,9 +125,7 @@ class FunctionTool:
         arguments = {**self.arguments(given), **filled}
         if self.is_async:
             return await apart(self.func(**arguments), copy_context())
-        from flowfn.hosts.on_thread import on_thread
-
-        return await on_thread(self.func, **arguments)
+        return await threads.on_thread(self.func, **arguments)
 
 
 def is_numbered(schema: Any) -> bool:
@@ -299,9 +306,7 @@ def _is_plain(tool: Any) -> bool:
 
 def _methods() -> tuple[Any, ...]:
     """The methods of LangChain's tools that tracers and tests put something around, or in the place of."""
-    from langchain_core.tools.base import BaseTool as Base
-    from langchain_core.tools.structured import StructuredTool as Own
-
+    Base, Own = base.BaseTool, structured.StructuredTool
     return Base.invoke, Base.ainvoke, Base.run, Base.arun, Own.invoke, Own.ainvoke, Own.run, Own.arun
 
 

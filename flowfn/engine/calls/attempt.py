@@ -40,17 +40,21 @@ from flowfn.errors import (
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
 from flowfn.policies import decide
 from flowfn.ports import Writes
+from flowfn.python.lazy import Later
 from flowfn.row_channels import ERROR, RETURN
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
+    from flowfn.engine.calls import caching
     from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.made import Calls
     from flowfn.engine.records.journal import Journal
     from flowfn.engine.runs.places import Seat
     from flowfn.futures import Future
     from flowfn.ports import Host, Serializer
+else:
+    caching = Later("flowfn.engine.calls.caching")
 
 
 _OF_AN_ATTEMPT = (StepTimeout, WorkerDied, InvalidUpdateError, GraphRecursionError)
@@ -74,7 +78,7 @@ async def attempt(call: Call) -> Any:
         if call.definition.cache is None:
             value = await made(call, host, MISSING)
         else:
-            value = await _through_cache(call, host, partial(made, call, host))
+            value = await caching.through_cache(call, host, partial(made, call, host))
     except BaseException as error:
         _tell_failure(call, error)
         raise
@@ -84,12 +88,6 @@ async def attempt(call: Call) -> Any:
     if run.post is not None and not call.rides:
         run.post(TaskFinished(run.namespace, run.step, call, value))
     return value
-
-
-def _through_cache(call: Call, host: Host, made: Callable[[Any], Any]) -> Coroutine[Any, Any, Any]:
-    from flowfn.engine.calls.caching import through_cache
-
-    return through_cache(call, host, made)
 
 
 async def _task_outcome(call: Call, host: Host, value: Any) -> Any:

@@ -88,7 +88,6 @@ class Call:
     # What a `NodeCall` has of its own, as it is of any other.
     node: Node | None = None
     node_task: Task | None = None
-    path = ""
     rides = False
     writes: Sequence[Write] | None = None
     triggers: tuple[str, ...] = ("__pregel_push",)
@@ -246,6 +245,11 @@ class Call:
         return self._id
 
     @property
+    def path(self) -> str:
+        """The place of a node's task in its superstep, as its rows carry it; of a call that code makes, none."""
+        return ""
+
+    @property
     def shown(self) -> Call:
         """The call that its code is told of: that of the node which a hidden one is a part of, else itself."""
         if self.parent is None or not self.definition.hidden:
@@ -262,7 +266,7 @@ class Call:
 class NodeCall(Call):
     """A call without a caller: the attempt at the task that a node has in a superstep."""
 
-    __slots__ = ("closed", "node", "node_task", "path", "rides", "triggers", "value", "writes")
+    __slots__ = ("closed", "node", "node_task", "rides", "triggers", "value", "writes")
 
     # What tells a call that code makes from others, as it is of every node's, which its place tells from others.
     parent = digest = behind = note = doubt = _info = None
@@ -288,8 +292,6 @@ class NodeCall(Call):
         self.started, self.attempts = 0.0, 0
         self.node: Node = task.node
         self.node_task: Task = task
-        self.path = node_path(task.path)
-        """Its place in the superstep, as its rows carry it."""
         self.timeout = task.timeout
         self.triggers = task.triggers
         self.rides = False
@@ -300,3 +302,8 @@ class NodeCall(Call):
         """The namespace of the run nested in it that has ended with it, and is recorded with it."""
         self.value: Any = None
         """Where it was its superstep's only one and has ended: what its function returned."""
+
+    @property
+    def path(self) -> str:
+        """Worked out for who records it alone."""
+        return node_path(self.node_task.path)

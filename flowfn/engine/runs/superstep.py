@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.call import Failure, NodeCall
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from flowfn.engine.runs.run import Run
 
 
+_rides = attrgetter("rides")
+
+
 async def go_on(run: Run) -> Any:
     """Run supersteps until nothing is due; the result.
 
@@ -54,7 +58,8 @@ async def go_on(run: Run) -> Any:
                 f"a loop without an exit in {run.program.name!r}, or raise config['recursion_limit']"
             )
         tasks = plan(run.program, run.checkpoint, run.managed if run.program.managed else NO_VALUES)
-        tell_checkpoint(run)
+        if run.post is not None:
+            tell_checkpoint(run)
         if not tasks:
             return run.result()
         if run.root.control.drain_requested:
@@ -96,7 +101,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
         errors += [error for _, error in await settle(run, handling, deadline)]
         calls += handling
     _raise_first(run, errors)
-    await _advance(run, tasks, [call for call in calls if call.rides])
+    await _advance(run, tasks, [*filter(_rides, calls)])
 
 
 def _was_stopped(call: NodeCall) -> bool:
@@ -196,7 +201,8 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     if run.parent is None and run.root.asks:
         run.root.questions.offered = []
     run.stand_at(after)
-    tell_values(run, before, after)
+    if run.post is not None:
+        tell_values(run, before, after)
 
 
 async def _save(
