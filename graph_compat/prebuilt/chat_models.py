@@ -37,6 +37,7 @@ class FunctionModel:
         self, function: Callable[..., Any], tools: Sequence[Any] = (), response_format: Any = None
     ) -> None:
         self.function = function
+        self.is_async = is_coroutine_function(function)
         self.options: dict[str, Any] = {}
         if tools and takes(function, "tools"):
             self.options["tools"] = [json_schema(tool) for tool in tools]
@@ -49,7 +50,7 @@ class FunctionModel:
         Raises:
             TypeError: the function is async, or returns no message.
         """
-        if is_coroutine_function(self.function):
+        if self.is_async:
             raise TypeError(
                 f"the model {self.function!r} is async: call its agent with ainvoke() or astream()"
             )
@@ -57,7 +58,7 @@ class FunctionModel:
 
     async def ainvoke(self, messages: Any, config: Any = None) -> Any:
         """`invoke` for asyncio; a blocking function runs in a thread."""
-        if is_coroutine_function(self.function):
+        if self.is_async:
             return self._answer(await self.function(as_dicts(messages), **self.options))
         from flowfn.hosts.on_thread import on_thread
 
