@@ -32,7 +32,7 @@ meanwhile."""
 _Due = tuple["Commit", "asyncio.Future[None]"]
 
 
-class _Turn:
+class _Group:
     """What is due in a turn of the loop for one saver, and since when nothing was written of it."""
 
     __slots__ = ("due", "saver", "since")
@@ -48,7 +48,7 @@ class Committer:
 
     def __init__(self, clock: Clock = SYSTEM) -> None:
         self._elapsed = clock.elapsed
-        self._turns: dict[int, _Turn] = {}
+        self._groups: dict[int, _Group] = {}
         self._last: int | None = None
         """The id of the asyncio task that committed last."""
         self._in_place = itertools.count(1)
@@ -58,21 +58,21 @@ class Committer:
 
         It is made even if whoever waits for it is cancelled meanwhile.
         """
-        turn = self._turns.get(id(saver))
+        group = self._groups.get(id(saver))
         loop = asyncio.get_running_loop()
         me, last = id(asyncio.current_task(loop)), self._last
         self._last = me
-        if me == last and turn is None and saver.inline and await self._commit_in_place(saver, commit):
+        if me == last and group is None and saver.inline and await self._commit_in_place(saver, commit):
             return
         written = loop.create_future()
         now = self._elapsed()
-        if turn is None:
-            self._turns[id(saver)] = turn = _Turn(saver, now)
-            loop.call_soon(self._end, loop, turn)
-        turn.due.append((commit, written))
-        if now - turn.since > LONG:
-            _write(loop, turn)
-            turn.since = self._elapsed()
+        if group is None:
+            self._groups[id(saver)] = group = _Group(saver, now)
+            loop.call_soon(self._end, loop, group)
+        group.due.append((commit, written))
+        if now - group.since > LONG:
+            _write(loop, group)
+            group.since = self._elapsed()
         with admission:
             made = written.done()
             await written
@@ -91,17 +91,17 @@ class Committer:
             await asyncio.sleep(0)
         return True
 
-    def _end(self, loop: asyncio.AbstractEventLoop, turn: _Turn) -> None:
+    def _end(self, loop: asyncio.AbstractEventLoop, group: _Group) -> None:
         """The turn ends: write what is still due."""
-        del self._turns[id(turn.saver)]
-        if turn.due:
-            _write(loop, turn)
+        del self._groups[id(group.saver)]
+        if group.due:
+            _write(loop, group)
 
 
-def _write(loop: asyncio.AbstractEventLoop, turn: _Turn) -> None:
+def _write(loop: asyncio.AbstractEventLoop, group: _Group) -> None:
     """Write what is due: in place where the saver is quick and free, else on a thread."""
-    saver, due = turn.saver, turn.due
-    turn.due = []
+    saver, due = group.saver, group.due
+    group.due = []
     commits = [commit for commit, _ in due]
     if saver.inline:
         try:
