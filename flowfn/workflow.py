@@ -362,7 +362,14 @@ class Workflow(Stateful, Generic[P, R]):
         calls = [
             partial(self.invoke, item, one, **options) for item, one in zip(inputs, configs, strict=True)
         ]
-        return side_by_side(calls, self._most_at_once(configs), return_exceptions)
+        most = self._most_at_once(configs)
+        return side_by_side(calls, most, return_exceptions, eager=self._waits_to_commit)
+
+    @property
+    def _waits_to_commit(self) -> bool:
+        """Whether each of its commits takes a while, which other runs can use or share."""
+        saver = self._self_setup.saver
+        return saver is not None and not saver.inline
 
     async def abatch(
         self,
@@ -449,7 +456,8 @@ class Workflow(Stateful, Generic[P, R]):
 
         due = self._due(config)
         calls = [partial(taken_up, order) for order in due.values()]
-        return dict(zip(due, side_by_side(calls, _most(due), True), strict=True))
+        ended = side_by_side(calls, _most(due), True, eager=self._waits_to_commit)
+        return dict(zip(due, ended, strict=True))
 
     async def arecover(self, config: Config | None = None) -> dict[str, Any]:
         """`recover` for asyncio."""

@@ -25,7 +25,11 @@ _SPREAD = 1.4
 _SEEMS = 3
 """At how many looks in a row it must seem that more would help, where the process isn't idle: it may have paused."""
 
-_CROWDS = 2
+_WAITS = 3
+"""For so many looks, times the threads that compute, somebody may wait for a call that isn't long: the more there are,
+the longer each takes."""
+
+_CROWDS = 4
 """At how many looks in a row they must seem to be in the way."""
 
 _GROWTH = 4
@@ -63,25 +67,35 @@ class Pace:
     def __init__(self) -> None:
         self._first: Any = None
         self._last: Any = None
+        self._active = 0
+        """How many workers there were."""
         self._same = 0
+        """At how many looks in a row no call was taken, and no worker had left."""
         self._seems = 0
+        self._waited: Any = None
+        self._waits = 0
+        """At how many looks in a row somebody has waited for the same call."""
         self._crowds = 0
 
-    def crowded(self, share: float, *, helped: bool) -> bool:
-        """Whether workers had better leave, to be asked after `more`; `helped`: somebody waits for a call, who takes
-        more of them.
+    def crowded(self, share: float, waited: Any) -> bool:
+        """Whether workers had better leave, to be asked after `more`; `waited`: the call that somebody has begun to
+        wait for last, who takes more of them, if there is one.
 
-        Not where the calls stay the same ones: it may be that the one who waits does so for long.
+        Not where that stays the same: the one who waits may do so for long.
         """
-        moves = self._same < _SEEMS
-        self._crowds = self._crowds + 1 if helped and moves and _BUSY <= share < _SPREAD else 0
+        is_new, self._waited = waited is not self._waited, waited
+        self._waits = 0 if is_new else self._waits + 1
+        moves = self._waits < _WAITS * (self._active + 1)
+        helped = waited is not None and moves and (is_new or not waited.done())
+        self._crowds = self._crowds + 1 if helped and _BUSY <= share < _SPREAD else 0
         return self._crowds >= _CROWDS
 
     def more(self, first: Any, last: Any, waiting: int, active: int, share: float) -> int:
         """How many workers to add to those that are `active`, for `waiting` calls from the `first` to the `last`, in a
         process that has this `share` of a processor.
         """
-        self._same = self._same + 1 if first is self._first else 0
+        moved = first is not self._first or active < self._active
+        self._same, self._active = 0 if moved else self._same + 1, active
         stuck = self._same > 0 and (last is self._last or self._same > _PATIENCE)
         self._seems = self._seems + 1 if stuck or share < _BUSY else 0
         self._first, self._last = first, last
@@ -91,5 +105,5 @@ class Pace:
 
     def rest(self) -> None:
         """Nothing waits."""
-        self._first = self._last = None
+        self._first = self._last = self._waited = None
         self._seems = self._crowds = 0

@@ -10,11 +10,13 @@ from functools import partial
 from typing import Any
 
 
-def side_by_side(calls: Sequence[Callable[[], Any]], most: int | None, return_exceptions: bool) -> list[Any]:
-    """What calls return, made on up to `most` threads."""
+def side_by_side(
+    calls: Sequence[Callable[[], Any]], most: int | None, return_exceptions: bool, *, eager: bool
+) -> list[Any]:
+    """What calls return, made on up to `most` threads: at once where `eager`, else as far as these help (`pace.py`)."""
     from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
 
-    threads = ThreadHost(workers=(most or MAX_WORKERS) - 1, eager=True)  # the caller helps
+    threads = ThreadHost(workers=(most or MAX_WORKERS) - 1, eager=eager)  # the caller helps
     futures = [threads.future(partial(_inline, call)) for call in calls]
     for future in futures:
         threads.start(future)

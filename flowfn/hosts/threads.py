@@ -273,9 +273,7 @@ class ThreadHost:
             self._crowded = False
             return False
         more = self._pace.more(first, pending[-1], len(pending), self._active, share)
-        waited = self._waited
-        waits = waited is not None and not waited.done()
-        self._crowded = self._pace.crowded(share, helped=waits) and not self._eager
+        self._crowded = self._pace.crowded(share, self._waited) and not self._eager
         if self._active >= self.workers:
             self._looks += 1
             if self._looks % STALLED == 0:

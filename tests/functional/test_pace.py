@@ -1,13 +1,23 @@
 """When a host of threads is given more workers: where they help."""
 
+from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 import pytest
 
 from flowfn import entrypoint, task
+from flowfn.futures import Future
 from flowfn.hosts.pace import Pace, Processor
 
 BUSY, HALF, IDLE = 1.0, 0.5, 0.0
+
+
+def done() -> Future[Any]:
+    """A call that has ended."""
+    ended: Future[Any] = Future()
+    ended.set_result(None)
+    return ended
 
 
 def looks(pace: Pace, times: int, *, moving: bool, growing: bool, share: float, active: int = 0) -> list[int]:
@@ -63,37 +73,68 @@ def test_what_was_seen_of_calls_that_were_taken_counts_no_more() -> None:
     assert looks(pace, 2, moving=False, growing=False, share=HALF) == [0, 0]
 
 
-def crowded(pace: Pace, *shares: float, helped: bool = True) -> list[bool]:
-    """What is said at some looks in a row."""
-    return [pace.crowded(share, helped=helped) for share in shares]
+def crowded(pace: Pace, *shares: float, waited: Sequence[Future[Any]] = ()) -> list[bool]:
+    """What is said at some looks in a row, of a caller who waits for one call after the other."""
+    found = []
+    for look, share in enumerate(shares):
+        pace.more(look, "last", 10, 4, share)
+        found.append(pace.crowded(share, waited[look] if waited else Future()))
+    return found
 
 
 def test_workers_leave_where_all_compute_on_one_processor_and_the_caller_helps() -> None:
     """It takes their calls, and nobody takes the interpreter's lock from it."""
-    assert crowded(Pace(), BUSY, BUSY, BUSY) == [False, True, True]
+    assert crowded(Pace(), *[BUSY] * 5) == [False, False, False, True, True]
+
+
+def test_a_caller_who_has_gone_on_since_the_last_look_helps() -> None:
+    """What it waited for is done at the look, as it has yet to get the interpreter's lock from those that compute."""
+    assert crowded(Pace(), *[BUSY] * 5, waited=[done() for _ in range(5)]) == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_workers_stay_where_nobody_else_takes_their_calls() -> None:
     """A caller who does something else must not be left to find its calls undone."""
-    assert not any(crowded(Pace(), BUSY, BUSY, BUSY, helped=False))
+    assert not any(crowded(Pace(), *[BUSY] * 9, waited=[done()] * 9))
 
 
-def test_workers_stay_where_no_call_is_taken() -> None:
-    """Whoever waits may wait for a long one, and what is left would have to wait as well."""
-    pace, same = Pace(), "call"
-    for _ in range(4):
-        pace.more(same, same, 10, 4, BUSY)
-    assert not any(crowded(pace, BUSY, BUSY, BUSY))
+def test_workers_stay_where_the_caller_waits_for_a_long_call() -> None:
+    """What is left would have to wait as well."""
+    found = crowded(Pace(), *[BUSY] * 60, waited=[Future()] * 60)
+    assert any(found)
+    assert not any(found[30:])
+
+
+def test_the_more_there_are_the_longer_may_a_call_take() -> None:
+    """Those that compute together take as many times as long as one of them would."""
+    alone, beside = Pace(), Pace()
+    alone.more("first", "last", 10, 0, BUSY)
+    beside.more("first", "last", 10, 31, BUSY)
+    same: Future[Any] = Future()
+    told = [(alone.crowded(BUSY, same), beside.crowded(BUSY, same)) for _ in range(90)]
+    assert not any(of for of, _ in told)
+    assert all(of for _, of in told[10:])
 
 
 def test_workers_stay_where_they_compute_beside_each_other() -> None:
     """Code that has let go of the interpreter's lock gains by every processor."""
-    assert not any(crowded(Pace(), 1.9, 1.9, 1.9))
+    assert not any(crowded(Pace(), *[1.9] * 9))
 
 
 def test_workers_stay_where_the_process_waits_for_something() -> None:
     """One pause says that they may be of use."""
-    assert crowded(Pace(), BUSY, HALF, BUSY) == [False, False, False]
+    assert not any(crowded(Pace(), BUSY, BUSY, HALF, BUSY, BUSY, BUSY, HALF))
+
+
+def test_a_worker_that_has_left_is_a_sign_that_calls_end() -> None:
+    """What waits stays the same as nobody takes it: those who might are to leave."""
+    pace = Pace()
+    assert not any(pace.more("first", "last", 10, active, BUSY) for active in range(31, 0, -1))
 
 
 def test_a_process_counts_as_busy_until_it_was_looked_at_for_long_enough() -> None:
