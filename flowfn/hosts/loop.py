@@ -285,8 +285,10 @@ class LoopHost:
         futures = list(futures)
         for future in futures:
             if future.runner is not self and future.runner is self.threads:
-                self.threads.start_now(future)
-                if len(futures) == 1:
+                if len(futures) > 1:
+                    self.threads.start_in_turn(future)
+                else:
+                    self.threads.start_now(future)
                     self._let_end(future)
             elif len(futures) == 1 and (job := future.take()) is not None:
                 await settle_in_task(future, job)

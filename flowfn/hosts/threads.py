@@ -136,6 +136,13 @@ class ThreadHost:
         if job is not None:
             run_soon(lambda: settle(future, job))
 
+    def start_in_turn(self, future: Future[Any]) -> None:
+        """Have one of several jobs run at once, but begin after those that were started before it: on a worker, which
+        takes the oldest first; or on a thread of its own where there can't be another worker.
+        """
+        if future.waiting and not self.add_worker():
+            self.start_now(future)
+
     def help(self, future: Future[Any]) -> None:
         frame = current_frame.get()
         if frame is not None and frame.depth % DEPTH >= DEPTH - 2:
@@ -143,7 +150,7 @@ class ThreadHost:
             return
         self._waited = future
         if self._is_looped():
-            self.start_now(future)
+            self.start_in_turn(future)
         elif (job := future.take_here()) is not None:
             settle(future, job)
 
@@ -201,11 +208,13 @@ class ThreadHost:
 
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until each has ended, whatever came of it; run in place what nobody has taken."""
+        futures = list(futures)
         for future in futures:
             if future.runner is not self and future.runner is not None and future.waiting:
                 future.runner.start(future)
             elif self._is_looped():
-                self.start_now(future)
+                begin = self.start_in_turn if len(futures) > 1 else self.start_now
+                begin(future)
             else:
                 self._waited = future
                 if (job := future.take_here()) is not None:
@@ -226,17 +235,19 @@ class ThreadHost:
     async def let_stop(self, futures: Iterable[Future[Any]]) -> None:
         """Nothing to wait for: code on threads can't be stopped."""
 
-    def add_worker(self) -> None:
-        """Put one more worker on what waits, if the limit allows."""
+    def add_worker(self) -> bool:
+        """Put one more worker on what waits, if the limit allows; whether it does."""
         with self._count:
             if self._active >= self.workers:
-                return
+                return False
             self._active += 1
         try:
             run_soon(self._work)
         except RuntimeError:  # no thread can be started: whoever waits for a call runs it
             with self._count:
                 self._active -= 1
+            return False
+        return True
 
     def _work(self) -> None:
         """Take what waits, oldest first, until nothing does."""

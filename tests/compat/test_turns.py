@@ -32,6 +32,15 @@ def eager_switches() -> Iterator[None]:
     sys.setswitchinterval(usual)
 
 
+@pytest.fixture
+def no_switches() -> Iterator[None]:
+    """A thread goes on until it waits for something, so that what is taken first also runs first."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(60)
+    yield
+    sys.setswitchinterval(usual)
+
+
 def beside(world: World, nodes: dict[str, Any]) -> Any:
     """A graph whose nodes are all due in the first superstep."""
     builder: StateGraph[Any] = StateGraph(State)
@@ -228,3 +237,24 @@ def test_a_coroutine_that_queues_in_a_blocking_run_is_refused() -> None:
     with pytest.raises(TypeError, match="No synchronous function provided"):
         builder.compile().invoke({"x": []}, {"max_concurrency": 1})
     assert ran == [0]
+
+
+@pytest.mark.usefixtures("no_switches")
+@pytest.mark.parametrize("caller", ["a coroutine", "plain code on the loop's thread"])
+def test_plain_nodes_beside_an_event_loop_begin_in_plan_order(async_world: World, caller: str) -> None:
+    """What a test of parallel nodes notes is in the order of the nodes, as without a loop: none begins last because
+    its caller had already come to wait for it.
+    """
+    world = async_world
+    graph = beside(world, {f"n{number}": noting(world, number, plain=True) for number in NODES})
+
+    async def main() -> None:
+        for nth in range(20):
+            config = {"configurable": {"thread_id": str(nth)}}
+            if caller == "a coroutine":
+                await graph.ainvoke({"x": []}, config)
+            else:
+                graph.invoke({"x": []}, config)
+
+    asyncio.run(main())
+    assert world.ran == [*NODES] * 20
