@@ -38,6 +38,7 @@ from flowfn.hosts.numbering import (
 from flowfn.hosts.shared import shared
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
+from flowfn.hosts.wakes import Wake
 from flowfn.hosts.workers import run_soon
 from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
@@ -212,18 +213,7 @@ class LoopHost:
     async def _watch(self, future: Future[Any]) -> None:
         """Suspend until a future is done."""
         ended = self.loop.create_future()
-
-        def wake() -> None:
-            if not ended.done():
-                ended.set_result(None)
-
-        def tell(_: Any) -> None:
-            if threading.get_ident() == self.thread:
-                wake()
-            else:
-                call_soon(self.loop, wake)
-
-        future.add_done_callback(tell)
+        future.add_done_callback(Wake(self.loop, self.thread, ended))
         await ended
 
     async def others_end(self) -> None:

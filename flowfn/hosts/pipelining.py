@@ -10,7 +10,7 @@ The name, and the case for it, are from Johnson et al., "Aether: A Scalable Appr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from itertools import groupby
 from threading import Lock
@@ -20,6 +20,7 @@ from flowfn.engine.drive import Wait, drive
 from flowfn.futures import Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.settling import settle
+from flowfn.hosts.wakes import call_back
 from flowfn.hosts.workers import run_soon
 from flowfn.python.forking import each_after_fork
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 MOST_PARKED = 256
 """How many calls of one run wait for their records at most, and occupy no worker."""
+
+MOST_AT_HAND = 64
+"""How many where a commit takes no time to speak of, and more in one gain little."""
 
 TOO_LONG = 0.25
 """Seconds after which a transaction counts as held up, by a server that restarts, or that others keep busy."""
@@ -50,8 +54,9 @@ class LastCommit(Wait):
 class Pipeline:
     """The parked calls of one host."""
 
-    def __init__(self, clock: Clock = SYSTEM) -> None:
+    def __init__(self, clock: Clock = SYSTEM, most: int | None = None) -> None:
         self._elapsed = clock.elapsed
+        self._most = MOST_PARKED if most is None else most
         self._begin()
         _begun_anew_after_fork(self)
 
@@ -76,7 +81,7 @@ class Pipeline:
         """Leave a call to who writes; False where it has to be written here."""
         with self._lock:
             now = self._elapsed()
-            if len(self._parked) >= MOST_PARKED or (self._flushing and now - self._since > TOO_LONG):
+            if len(self._parked) >= self._most or (self._flushing and now - self._since > TOO_LONG):
                 return False
             self._parked.append(call)
             if self._flushing:
@@ -91,10 +96,18 @@ class Pipeline:
     def _flush(self) -> None:
         """Write what is parked, until nothing is."""
         while parked := self._taken():
-            for _, some in groupby(parked, key=lambda call: id(call.waits_for.saver)):
-                calls = list(some)
-                for call, error in zip(calls, _errors([call.waits_for for call in calls]), strict=True):
-                    self._go_on(call, error)
+            settled: list[Future[Any]] = []
+            try:
+                for _, some in groupby(parked, key=lambda call: id(call.waits_for.saver)):
+                    self._settle_together(list(some), settled)
+            finally:
+                call_back(settled)
+
+    def _settle_together(self, calls: Sequence[_Call], settled: list[Future[Any]]) -> None:
+        """Make the commits of one saver, and have their calls go on; whose callbacks are due is `settled` then."""
+        for call, error in zip(calls, _errors([call.waits_for for call in calls]), strict=True):
+            call.future.call_back = settled.append
+            self._go_on(call, error)
 
     def _taken(self) -> list[_Call]:
         """All that is parked; if nothing is, who parks next finds nobody writing."""
@@ -145,9 +158,6 @@ def _errors(commits: Sequence[LastCommit]) -> Sequence[BaseException | None]:
         return [error] * len(commits)
 
 
-def _apart(callbacks: Callable[[], None]) -> None:
-    """Call what may wait for calls that are settled after this one."""
-    try:
-        run_soon(callbacks)
-    except RuntimeError:  # no thread can be started
-        callbacks()
+def _apart(future: Future[Any]) -> None:
+    """Tell who waits for a call that is settled by itself."""
+    call_back([future])

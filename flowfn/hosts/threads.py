@@ -29,7 +29,7 @@ from flowfn.hosts.fresh_stack import drive_on_thread
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.makers import handled_by_maker
 from flowfn.hosts.pace import Pace
-from flowfn.hosts.pipelining import LastCommit, Pipeline
+from flowfn.hosts.pipelining import MOST_AT_HAND, MOST_PARKED, LastCommit, Pipeline
 from flowfn.hosts.plain_code import call_within, no_end
 from flowfn.hosts.settling import settle, settle_all, wait_until_done
 from flowfn.hosts.waker import WAKER, Looked
@@ -414,19 +414,27 @@ class ThreadHost:
     async def commit(self, saver: Saver, commit: Commit, settles: Future[Any] | None = None) -> None:
         if not self._knows_saver:
             self._knows_saver = True
-            if not saver.inline:
-                self._share_commits()
-        if settles is not None and self._pipeline is not None:
+            if not saver.inline or self._looped is not None:
+                self._share_commits(MOST_AT_HAND if saver.inline else MOST_PARKED)
+        if settles is not None and self._pipeline is not None and self._has_more:
             await LastCommit(saver, commit, settles)
             return
         error = saver.commit([commit])[0]
         if error is not None:
             raise error
 
-    def _share_commits(self) -> None:
-        """Commits take their time: from here on calls share them, and workers don't wait for them."""
+    @property
+    def _has_more(self) -> bool:
+        """Whether other calls wait for a worker, or run on one: who is alone has nobody to share a commit with."""
+        return bool(self._pending) or self._active > 1
+
+    def _share_commits(self, most: int) -> None:
+        """Commits take their time, or a loop is woken by each: from here on calls share them, and workers don't wait.
+
+        `most`: how many calls may wait for one.
+        """
         self._eager = True
-        self._pipeline = Pipeline(self.clock)
+        self._pipeline = Pipeline(self.clock, most)
 
     async def blocking(
         self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None

@@ -17,6 +17,7 @@ from threading import Condition, Lock
 from typing import Any, TypeVar
 
 R = TypeVar("R")
+C = TypeVar("C")
 
 PENDING, FINISHED = "PENDING", "FINISHED"
 _CANCELLED = ("CANCELLED", "CANCELLED_AND_NOTIFIED")
@@ -58,19 +59,27 @@ class UnlockedFuture(concurrent.futures.Future[R]):
         with first:  # the result is being written
             return slots.setdefault("late", Condition())  # type: ignore[no-any-return]
 
-    call_back: Callable[[Callable[[], None]], None] | None = None
-    """Calls the callbacks, where whoever settles it mustn't wait for them."""
+    call_back: Callable[[Any], None] | None = None
+    """Sees to it that `call_all` is called, where whoever settles it mustn't wait for that."""
 
     def _invoke_callbacks(self) -> None:
         if self.call_back is None:
-            self._call_all()
+            self.call_all()
         elif self._done_callbacks:
-            self.call_back(self._call_all)
+            self.call_back(self)
 
-    def _call_all(self) -> None:
+    def call_all(self) -> None:
         """Call the callbacks, and forget them: they may lead back to the future."""
         super()._invoke_callbacks()  # type: ignore[misc]
         self.__dict__.pop("_done_callbacks", None)
+
+    def told_by(self, kind: type[C]) -> list[C]:
+        """Its callbacks, where all are of this kind, and it is done; it forgets them then, and they aren't called."""
+        callbacks: list[Any] = self.__dict__.get("_done_callbacks", [])
+        if not all(type(each) is kind for each in callbacks):
+            return []
+        self.__dict__.pop("_done_callbacks", None)
+        return callbacks
 
     def set_result(self, result: R) -> None:
         """Settle it with a value.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import entrypoint, task
 from flowfn.futures import Future
-from flowfn.hosts import pipelining
+from flowfn.hosts import pipelining, wakes
 from flowfn.hosts.clock import Clock
 from flowfn.hosts.pipelining import TOO_LONG, LastCommit, Pipeline
 from flowfn.hosts.threads import ThreadHost
@@ -203,6 +204,7 @@ def test_where_no_thread_can_be_started_the_worker_writes(monkeypatch: pytest.Mo
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(pipelining, "run_soon", refuse)
+    monkeypatch.setattr(wakes, "run_soon", refuse)
     future, heard = Future[str](), list[str]()
     future.add_done_callback(lambda done: heard.append(done.result()))
     settling(Pipeline(), Slow(let=1), "1", future)
@@ -282,3 +284,45 @@ def test_calls_go_on_while_commits_are_made(monkeypatch: pytest.MonkeyPatch) -> 
 
     expected = ["seven" if number == 7 else str(2 * number) for number in range(100)]
     assert all_of_them.invoke(100, thread_id="t") == expected
+
+
+async def test_beside_an_event_loop_calls_go_on_while_a_quick_saver_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """G1: more run than there are workers before the first is recorded: each would be woken for it by itself."""
+    monkeypatch.setattr(pipelining, "TOO_LONG", math.inf)
+    monkeypatch.setattr(Patient, "inline", True)
+    saver, ran = Patient(), list[int]()
+
+    @task
+    def double(number: int) -> int:
+        ran.append(number)
+        if len(ran) == 60:
+            saver.let.set()
+        return 2 * number
+
+    @entrypoint(checkpointer=saver)
+    async def all_of_them(count: int) -> list[int]:
+        return list(await asyncio.gather(*map(double, range(count))))
+
+    assert await all_of_them.ainvoke(60, thread_id="t") == [2 * number for number in range(60)]
+
+
+async def test_beside_an_event_loop_a_call_that_is_alone_is_recorded_where_it_ran() -> None:
+    """There is nobody to share the commit with, and another thread would have to be waited for."""
+    wrote: list[int] = []
+
+    class Noted(SaverAround):
+        def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+            wrote.append(threading.get_ident())
+            return super().commit(commits, wait=wait)
+
+    @task
+    def where() -> int:
+        return threading.get_ident()
+
+    @entrypoint(checkpointer=Noted(MemorySaver()))
+    async def one_after_the_other() -> list[int]:
+        return [await where() for _ in range(3)]
+
+    assert set(await one_after_the_other.ainvoke(thread_id="t")) <= set(wrote)
