@@ -21,7 +21,10 @@ __all__ = [
     "TimeoutPolicy",
     "decide",
     "default_retry_on",
+    "delay_after",
+    "fitting",
     "policies_of",
+    "shown_policy",
     "timeout_seconds",
 ]
 
@@ -177,10 +180,28 @@ def decide(
     """
     if not isinstance(error, Exception):
         return None
-    for policy in policies:
-        if policy._retries(error, attempt, elapsed):
-            return policy._delay(attempt, error, elapsed)
-    return None
+    policy = fitting(policies, attempt, error, elapsed)
+    return None if policy is None else delay_after(policy, attempt, error, elapsed)
+
+
+def fitting(
+    policies: Sequence[RetryPolicy], attempt: int, error: Exception, elapsed: float
+) -> RetryPolicy | None:
+    """The first policy whose `retry_on` takes the error; None where none does."""
+    return next((policy for policy in policies if policy._retries(error, attempt, elapsed)), None)
+
+
+def delay_after(policy: RetryPolicy, attempt: int, error: Exception, elapsed: float) -> float | None:
+    """Seconds before the next attempt after an error that the policy takes; None to give up."""
+    return policy._delay(attempt, error, elapsed)
+
+
+def shown_policy(policy: RetryPolicy) -> str:
+    """Which errors a policy takes, as it would be written."""
+    kinds = policy.retry_on
+    if isinstance(kinds, Sequence):
+        return f"RetryPolicy(retry_on=({', '.join(kind.__name__ for kind in kinds)}))"
+    return f"RetryPolicy(retry_on={getattr(kinds, '__name__', type(kinds).__name__)})"
 
 
 def _call_state(attempt: int, error: Exception, elapsed: float) -> Any:

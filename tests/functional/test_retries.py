@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import logging
 import sys
 import threading
 from collections.abc import Generator
@@ -9,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tenacity import retry_if_exception_message
 
 from flowfn import InvalidInput, RetryPolicy, TaskTimeout, TimeoutPolicy, current, task
 from flowfn.hosts.watch import Watch
@@ -73,6 +75,35 @@ def test_retry_on_says_which_errors(world: World, retry_on: Any, attempts: int) 
     with pytest.raises(KeyError):
         world.invoke(calling(world, flaky(world, 9, KeyError, retry_policy=policy)), 7)
     assert world.ran == list(range(1, attempts + 1))
+
+
+@pytest.mark.parametrize(
+    ("policy", "written"),
+    [
+        (RetryPolicy(), "RetryPolicy(retry_on=default_retry_on) doesn't take"),
+        (RetryPolicy(retry_on=(OSError, KeyError)), "RetryPolicy(retry_on=(OSError, KeyError)) doesn't take"),
+        (
+            [RetryPolicy(retry_on=OSError), RetryPolicy(retry_on=retry_if_exception_message(match="no"))],
+            "RetryPolicy(retry_on=OSError) or RetryPolicy(retry_on=retry_if_exception_message) doesn't take",
+        ),
+    ],
+    ids=["default", "classes", "several"],
+)
+def test_an_error_that_no_policy_takes_is_told(
+    world: World, caplog: pytest.LogCaptureFixture, policy: Any, written: str
+) -> None:
+    """A line at INFO says which call isn't tried again, after which attempt and error, and which policies there are."""
+    with caplog.at_level(logging.INFO, "flowfn"), pytest.raises(ValueError, match="lost"):
+        world.invoke(calling(world, flaky(world, 9, ValueError, retry_policy=policy)), 7)
+    said = [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()]
+    assert said == [f"work isn't tried again after attempt 1: {written} ValueError('lost')"]
+
+
+def test_attempts_that_are_used_up_are_no_refusal(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is told of an error that a policy takes."""
+    with caplog.at_level(logging.INFO, "flowfn"), pytest.raises(ConnectionError):
+        world.invoke(calling(world, flaky(world, 9, retry_policy=THRICE)), 7)
+    assert [record for record in caplog.records if "tried again" in record.getMessage()] == []
 
 
 def test_the_first_policy_that_fits_decides(world: World) -> None:

@@ -7,7 +7,7 @@ cancellation, Ctrl-C) leaves no record: the call was under way, and runs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from inspect import Signature
 from sys import exc_info
@@ -38,7 +38,8 @@ from flowfn.errors import (
     WorkerDied,
 )
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
-from flowfn.policies import decide
+from flowfn.logs import logger
+from flowfn.policies import delay_after, fitting, shown_policy
 from flowfn.ports import Writes
 from flowfn.python.lazy import Later
 from flowfn.row_channels import ERROR, RETURN
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from flowfn.engine.records.journal import Journal
     from flowfn.engine.runs.places import Seat
     from flowfn.futures import Future
+    from flowfn.policies import RetryPolicy
     from flowfn.ports import Host, Serializer
 else:
     caching = Later("flowfn.engine.calls.caching")
@@ -248,7 +250,14 @@ async def _with_retries(call: Call, host: Host) -> Any:
             failure = error
         except Exception as error:
             failure = error
-        delay = decide(policies, number, failure, host.elapsed() - began) if policies else None
+        if not policies:
+            raise failure
+        elapsed = host.elapsed() - began
+        policy = fitting(policies, number, failure, elapsed)
+        if policy is None:
+            _tell_of_refusal(call, policies, failure)
+            raise failure
+        delay = delay_after(policy, number, failure, elapsed)
         if delay is None:
             raise failure
         await rest(call, host, delay, partial(_tell_of_retry, call, failure, delay))
@@ -260,6 +269,15 @@ async def _with_retries(call: Call, host: Host) -> Any:
 
 def _tell_of_retry(call: Call, failure: Exception, delay: float) -> None:
     call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, call.attempts, failure, delay))
+
+
+def _tell_of_refusal(call: Call, policies: Sequence[RetryPolicy], failure: Exception) -> None:
+    """Log that there is no other attempt: whoever wrote a policy expects one, and the error alone doesn't say."""
+    refused = " or ".join(map(shown_policy, policies))
+    name = call.shown.definition.name
+    logger.info(
+        "%s isn't tried again after attempt %d: %s doesn't take %r", name, call.attempts, refused, failure
+    )
 
 
 async def _once(frame: Frame) -> Any:
