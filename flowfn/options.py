@@ -1,4 +1,4 @@
-"""Options that take one of a few words, and options that there aren't.
+"""Options that take one of a few words; and options and attributes that there aren't.
 
 Rule: a typo must not silently mean something else, and another library's word is refused with ours.
 """
@@ -6,10 +6,13 @@ Rule: a typo must not silently mean something else, and another library's word i
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
 
 from flowfn.errors import InvalidInput
+
+T = TypeVar("T")
 
 
 def check_option(name: str, value: Any, words: Any, beside: str = "") -> None:
@@ -40,15 +43,104 @@ _CALLED_HERE = {
     "thread workflow_id": "thread_id='…'",
     "bind": "current() in the function, which tells the attempt and the idempotency key",
 }
-"""What other libraries call something, and what to write for it here."""
+"""What other libraries call an option, and what to write for it here."""
+
+_OF_POLICIES = {
+    "RetryPolicy": {
+        "retries max_retries retry attempts tries max_tries maximum_attempts stop_max_attempt_number": (
+            "max_attempts=4, which counts the first attempt"
+        ),
+        "delay retry_delay retry_delay_seconds initial_delay interval interval_seconds wait_seconds": (
+            "initial_interval=1, in seconds"
+        ),
+        "backoff backoff_rate backoff_coefficient multiplier factor": "backoff_factor=2",
+        "max_delay maximum_interval max_interval_seconds max_backoff retry_backoff_max": "max_interval=60, in seconds",
+        "retry_jitter retry_jitter_factor": "jitter=True",
+        "retry_if retry_condition_fn exceptions autoretry_for retry_exceptions on": "retry_on=ConnectionError",
+        "non_retryable_error_types non_retryable dont_autoretry_for": "retry_on=lambda error: …",
+    },
+    "TimeoutPolicy": {
+        "timeout seconds timeout_seconds start_to_close_timeout time_limit": "run_timeout=30, in seconds",
+        "heartbeat heartbeat_timeout heartbeat_seconds": 'idle_timeout=30, refresh_on="heartbeat"',
+    },
+    "CachePolicy": {
+        "expire expiration expires_in cache_expiration ttl_seconds": "ttl=3600, in seconds",
+        "key_fn cache_key_fn keys": "key=…, a function of the arguments",
+    },
+}
+"""The same for what policies have."""
+
+_ATTRIBUTES = {
+    "task": {
+        "submit delay apply_async remote start enqueue run invoke ainvoke": "{name}(…), which gives a future",
+        "result": "{name}(…).result(), or await {name}(…)",
+        "starmap": "{name}.map(xs, ys), which takes them side by side",
+        "fn": "{name}.func",
+        "options override": "{name}.with_options(…)",
+        "retry": "nothing, and raise: an error that its retry_policy= takes is tried again",
+        "cache_clear clear_cache": "{name}.cache.clear()",
+    },
+    "workflow": {
+        "submit delay apply_async remote start enqueue run kickoff execute": "{name}(…), or {name}.invoke(…)",
+        "arun": "await {name}.ainvoke(…)",
+        "map starmap": "{name}.batch([…])",
+        "fn": "{name}.func",
+        "with_options": "{name}.with_checkpointer(…), or @entrypoint(…) with other options",
+        "resume state history fork cancel send": "{name}.thread('…'), which has it",
+    },
+}
+"""What other libraries, or other things here, have as attributes of a task or a workflow, and what to write for it."""
 
 
-def refuse_others(where: str, others: Iterable[str]) -> None:
+def refuse_others(
+    where: str,
+    others: Iterable[str],
+    known: Iterable[str] | None = None,
+    words: Mapping[str, str] = _CALLED_HERE,
+) -> None:
     """Refuse arguments that there aren't.
 
+    Args:
+        known: the arguments that there are, if that is known.
+        words: what other libraries call them, and what to write for it.
+
     Raises:
-        TypeError: there are some; Python's own, with what to write instead where another library has it.
+        TypeError: there are some; Python's own, with what to write instead where another library has it, or where it is
+            all but one of those that are known.
     """
     for name in others:
-        meant = next((f": write {here}" for words, here in _CALLED_HERE.items() if name in words.split()), "")
-        raise TypeError(f"{where} got an unexpected keyword argument {name!r}{meant}")
+        meant = _meant(name, words) or "".join(f"{like}=…" for like in _near(name, known))
+        advice = f": write {meant}" if meant else ""
+        raise TypeError(f"{where} got an unexpected keyword argument {name!r}{advice}")
+
+
+def refusing_others(cls: type[T]) -> type[T]:
+    """A policy's class that refuses arguments as `refuse_others` does."""
+    made: Any = cls.__init__
+    code = made.__code__
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(made)
+    def __init__(self: Any, *args: Any, **given: Any) -> None:
+        refuse_others(f"{cls.__name__}()", given.keys() - set(known), known, _OF_POLICIES[cls.__name__])
+        made(self, *args, **given)
+
+    cls.__init__ = __init__  # type: ignore[method-assign]
+    return cls
+
+
+def attribute_here(kind: str, asked: str) -> str:
+    """What to write in place of an attribute that a "task" or a "workflow" doesn't have, with `{name}` for its name;
+    empty where nobody knows."""
+    return _meant(asked, _ATTRIBUTES[kind])
+
+
+def _meant(name: str, words: Mapping[str, str]) -> str:
+    return next((here for theirs, here in words.items() if name in theirs.split()), "")
+
+
+def _near(name: str, known: Iterable[str] | None) -> list[str]:
+    """The one of those that are known which a name may be a misspelling of, if there is one."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, list(known or ()), 1, 0.8)

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, Generic, Literal
 
 from flowfn.errors import InvalidUpdateError
+from flowfn.options import refusing_others
 from flowfn.type_variables import KeyT
 
 __all__ = [
@@ -75,6 +76,7 @@ def _is_http_error(error: Exception) -> bool:
     return False
 
 
+@refusing_others
 @dataclass(frozen=True)
 class RetryPolicy:
     """When a failed task is tried again, and after how many seconds. The shape is LangGraph's.
@@ -221,6 +223,7 @@ def _is_tenacity_strategy(value: object) -> bool:
     return isinstance(base, type) and isinstance(value, base)
 
 
+@refusing_others
 @dataclass(frozen=True, init=False)
 class CachePolicy(Generic[KeyT]):
     """Reuse a task's result across runs.
@@ -279,6 +282,7 @@ class CachePolicy(Generic[KeyT]):
         return self.key
 
 
+@refusing_others
 @dataclass(frozen=True, kw_only=True)
 class TimeoutPolicy:
     """How long one attempt of a task may take. The shape is LangGraph's.

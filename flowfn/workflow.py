@@ -287,7 +287,8 @@ class Workflow(Stateful, Generic[P, R]):
         Raises:
             TypeError: there are some.
         """
-        refuse_others(f"a call of {self._self_setup.name!r}", others)
+        if others:
+            refuse_others(f"a call of {self._self_setup.name!r}", others, Workflow.invoke.__kwdefaults__)
         return durability
 
     def _check_keys(self, keys: str | Sequence[str] | None) -> None:

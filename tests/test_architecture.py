@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.values": {"flowfn.type_variables"},
     "flowfn.errors": set(),
     "flowfn.python": NOUNS,
-    "flowfn.policies": NOUNS | {"flowfn.type_variables"},
+    "flowfn.policies": NOUNS | {"flowfn.type_variables", "flowfn.options"},
     "flowfn.opening": {"flowfn.errors", "flowfn.python"},
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},

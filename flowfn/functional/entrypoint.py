@@ -290,7 +290,7 @@ class entrypoint:
         name: str | None = None,
         **others: Any,
     ) -> Any:
-        refuse_others("entrypoint()", others)
+        refuse_others("entrypoint()", others, cls.__new__.__kwdefaults__)
         options = {
             "checkpointer": checkpointer,
             "store": check_store(store),

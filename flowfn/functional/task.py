@@ -295,7 +295,7 @@ def task(
         InvalidInput: `cache=` is no cache, or `executor=` no executor.
         ValueError: a timeout that isn't positive.
     """
-    refuse_others("task()", others)
+    refuse_others("task()", others, task.__kwdefaults__)
     options: dict[str, Any] = {
         "retry": policies_of(retry_policy),
         "cache": CachePolicy() if cache_policy is None and cache is not None else cache_policy,

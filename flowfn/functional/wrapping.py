@@ -17,6 +17,7 @@ import wrapt
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.identity.made_with.together import join
+from flowfn.options import attribute_here
 from flowfn.python.project import note_project
 from flowfn.python.script import MAIN
 
@@ -41,7 +42,21 @@ else:
         def __class_getitem__(cls, item):
             return cls
 
+    def _attribute(wrapper, asked):
+        """An attribute of the function; one that it lacks, and other libraries have, is refused with what is here."""
+        try:
+            return wrapt.ObjectProxy.__getattr__(wrapper, asked)
+        except AttributeError:
+            here = attribute_here(wrapper.__flowfn__, asked)
+            if not here:
+                raise
+        name = wrapper._self_definition.name
+        said = f"{wrapper.__flowfn__} {name!r} has no attribute {asked!r}: write {here.format(name=name)}"
+        raise AttributeError(said, name=asked, obj=wrapper)
+
     class Wrapper(wrapt.FunctionWrapper, _Generic):
+        __getattr__ = _attribute
+
         def __copy__(self):
             return self  # as functions do
 
@@ -49,6 +64,8 @@ else:
             return self
 
     class BoundWrapper(wrapt.BoundFunctionWrapper, _Generic):
+        __getattr__ = _attribute
+
         def __copy__(self):
             return self
 

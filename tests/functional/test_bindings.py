@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from flowfn import Entrypoint, InvalidInput, Task, entrypoint, task
+from flowfn import CachePolicy, Entrypoint, InvalidInput, RetryPolicy, Task, TimeoutPolicy, entrypoint, task
 
 from ..worlds import World
 
@@ -434,7 +434,7 @@ def test_options_that_fit_nothing_are_refused() -> None:
         task(name=3)(add)  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="write one of 'rerun', 'ask', or a function that verifies"):
         task(in_doubt="skip")(add)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match=r"^entrypoint\(\) got an unexpected keyword argument 'chekpointer'$"):
+    with pytest.raises(TypeError, match=r"^entrypoint\(\) .* 'chekpointer': write checkpointer=…$"):
         entrypoint(chekpointer="runs.db")  # type: ignore[call-overload]
 
 
@@ -445,9 +445,69 @@ def test_options_that_fit_nothing_are_refused() -> None:
         (entrypoint, "timeout_seconds", r"entrypoint\(\) .*'timeout_seconds': write timeout=30"),
         (entrypoint, "key", r"entrypoint\(\) .*'key': write it on the tasks"),
         (entrypoint(add).invoke, "thread", r"a call of '.*' .*'thread': write thread_id='…'"),
+        (entrypoint(add).invoke, "threadid", r"a call of '.*' .*'threadid': write thread_id=…$"),
+        (task, "zones", r"^task\(\) got an unexpected keyword argument 'zones'$"),
+        (
+            RetryPolicy,
+            "max_retries",
+            r"^RetryPolicy\(\) .*'max_retries': write max_attempts=4, which counts the first",
+        ),
+        (RetryPolicy, "max_attempt", r"^RetryPolicy\(\) .*'max_attempt': write max_attempts=…$"),
+        (
+            TimeoutPolicy,
+            "heartbeat_timeout",
+            r"^TimeoutPolicy\(\) .*: write idle_timeout=30, refresh_on=\"heartbeat\"",
+        ),
+        (CachePolicy, "expire", r"^CachePolicy\(\) .*'expire': write ttl=3600, in seconds$"),
     ],
 )
 def test_what_other_libraries_call_an_option(asked: Any, option: str, remedy: str) -> None:
     """A word of theirs is refused with what it is here."""
     with pytest.raises(TypeError, match=remedy):
         asked(**{option: 3})
+
+
+class Till:
+    """Has a task and a workflow as methods."""
+
+    @task
+    def charge(self, cents: int) -> int:
+        return cents
+
+    @entrypoint
+    def sell(self, cents: int) -> int:
+        return self.charge(cents).result()
+
+
+@pytest.mark.parametrize(
+    ("owner", "asked", "written"),
+    [
+        (task(add), "delay", r"task 'add' has no attribute 'delay': write add\(…\), which gives a future"),
+        (task(functools.partial(add, 1)), "submit", r"task 'add' .*'submit': write add\(…\)"),
+        (Till().charge, "submit", r"task 'charge' .*'submit': write charge\(…\)"),
+        (Till.charge, "fn", r"task 'charge' .*'fn': write charge\.func"),
+        (entrypoint(add), "resume", r"workflow 'add' .*'resume': write add\.thread\('…'\), which has it"),
+        (Till().sell, "run", r"workflow 'sell' .*'run': write sell\(…\), or sell\.invoke\(…\)"),
+        (task(add), "elsewhere", "^'function' object has no attribute 'elsewhere'$"),
+    ],
+)
+def test_what_other_libraries_have_as_an_attribute(owner: Any, asked: str, written: str) -> None:
+    """It is refused with what it is here, by an `AttributeError`: nothing looks as if it were there."""
+    with pytest.raises(AttributeError, match=written):
+        getattr(owner, asked)
+    assert not hasattr(owner, asked)
+
+
+def test_an_attribute_of_the_function_is_the_task_s() -> None:
+    """Also one whose name another library has."""
+
+    def held() -> None: ...
+
+    held.submit = "mine"  # type: ignore[attr-defined]
+    assert task(held).submit == "mine"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("policy", [RetryPolicy, TimeoutPolicy, CachePolicy])
+def test_a_policy_s_signature_is_its_own(policy: Any) -> None:
+    """What help() and an IDE show are the options that there are."""
+    assert not any(each.kind is each.VAR_KEYWORD for each in inspect.signature(policy).parameters.values())
