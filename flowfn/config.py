@@ -2,13 +2,15 @@
 
 Known keys: `configurable` (with `thread_id`, `checkpoint_id`, `checkpoint_ns`, and the user's own),
 `recursion_limit`, `max_concurrency`, `executor`, `tags`, `metadata`, `run_id`, `progress`. Unknown top-level keys
-belong to others (callbacks, run_name) and are handed on untouched.
+belong to others (callbacks, run_name) and are handed on untouched; flowfn's own workflows refuse one that is all but a
+known one, since it is meant for them, and would do nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from flowfn.errors import InvalidInput
@@ -144,6 +146,24 @@ _NONE = RunConfig()
 
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
+_OF_OTHERS = ("callbacks", "run_name")
+
+_KEYS = (
+    *(
+        "configurable",
+        "recursion_limit",
+        "max_concurrency",
+        "executor",
+        "tags",
+        "metadata",
+        "run_id",
+        "progress",
+    ),
+    *_OF_OTHERS,
+    "thread_id",
+)
+"""What a caller may have meant by a key; `thread_id` isn't one, and those of others are no misspelling of ours."""
+
 _OF_A_TASK = ("step", "node", "triggers", "path", "checkpoint_ns")
 
 PLACES = frozenset([*_COORDINATES, *(f"langgraph_{name}" for name in _OF_A_TASK)])
@@ -192,6 +212,30 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
         check_executor(given.pop("executor", None)),
         bool(progress),
     )
+
+
+def check_keys(config: RunConfig) -> RunConfig:
+    """The configuration, unless a key in it is all but a known one.
+
+    Raises:
+        InvalidInput: one is.
+    """
+    for key in config.rest:
+        meant = None if key in _KEYS else nearly(key, _KEYS)
+        if meant is not None:
+            raise InvalidInput(
+                f"config[{key!r}] is unknown: write {meant!r}, or another name if it is your own"
+            )
+    return config
+
+
+@lru_cache(256)
+def nearly(key: Any, known: tuple[str, ...]) -> str | None:
+    """The one of some keys that another is all but; None where it is none, or no text."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(key.lower(), known, 1, 0.85) if isinstance(key, str) else []
+    return found[0] if found else None
 
 
 def located(thread: str, namespace: str, checkpoint: str, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import Config, RunConfig, read_config
+from flowfn.config import Config, RunConfig, check_keys, read_config
 from flowfn.errors import EmptyUpdate, InvalidInput, NoCheckpointer, ThreadBusy
 from flowfn.ports import with_configurable
 from flowfn.values import StateSnapshot, StateUpdate
@@ -173,7 +173,7 @@ class Stateful:
 
     def _config(self, config: Config | None, thread_id: str | None) -> RunConfig:
         """The configuration of a call."""
-        return read_config(config, thread_id)
+        return check_keys(read_config(config, thread_id))
 
     def _where(self, config: Config | None, thread_id: str | None) -> RunConfig:
         """A configuration that says where to look, whatever runs here."""

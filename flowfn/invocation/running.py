@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import Durability, OnBusy, RunConfig
+from flowfn.config import Durability, OnBusy, RunConfig, nearly
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.engine.hosts import Hosts, refused_async
@@ -185,8 +185,13 @@ async def _look(saver: Saver, host: Host, thread: str, known: list[frozenset[str
 
 
 def _check_that_none_is_misplaced(config: RunConfig) -> None:
-    """Refuse a thread's id at the top of a config: that is another library's key, and a new thread would start."""
-    if config.thread_id is None and "thread_id" in config.rest:
+    """Refuse a thread's id at the top of a config, or under all but its name: a new thread would start."""
+    if config.thread_id is not None:
+        return
+    for key, id in config.configurable.items():
+        if nearly(key, ("thread_id",)):
+            raise InvalidInput(f"configurable={{{key!r}: {id!r}}} names no thread: write 'thread_id'")
+    if "thread_id" in config.rest:
         id = config.rest["thread_id"]
         raise InvalidInput(
             f"config={{'thread_id': {id!r}}} names no thread: pass thread_id={id!r}, or "

@@ -501,6 +501,16 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         world.invoke(wf, 1, {"configurable": {"thread_id": "t", "checkpoint_id": "\udce9"}})
     with pytest.raises(InvalidInput, match="names no thread: pass thread_id='t', or config="):
         world.invoke(wf, 1, {"thread_id": "t"})
+    with pytest.raises(
+        InvalidInput, match=r"configurable=\{'threadId': 't'\} names no thread: write 'thread_id'"
+    ):
+        world.invoke(wf, 1, {"configurable": {"threadId": "t"}})
+    with pytest.raises(
+        InvalidInput, match=r"config\['configurables'\] is unknown: write 'configurable', or another"
+    ):
+        world.invoke(wf, 1, {"configurables": {"thread_id": "t"}})
+    with pytest.raises(InvalidInput, match=r"config\['max_concurency'\] is unknown: write 'max_concurrency'"):
+        world.invoke(wf, 1, {"max_concurency": 2})
     with pytest.raises(InvalidInput, match="recursion_limit must be at least 1, got 0"):
         world.invoke(wf, 1, {"recursion_limit": 0})
     with pytest.raises(InvalidInput, match="max_concurrency must be at least 1, got 0"):
@@ -510,3 +520,14 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
     with pytest.raises(InvalidInput, match="stream_mode=5 is unknown: use values, updates"):
         world.invoke(wf, 1, stream_mode=5)
     assert list(world.saver.threads()) == []
+
+
+def test_keys_of_others_in_a_config_are_handed_on(world: World) -> None:
+    """Those that LangChain has, and those that are like none of flowfn's, are the program's own."""
+
+    @world.entrypoint
+    async def wf(x: int, config: Any) -> list[str]:
+        return sorted(key for key in config if key in ("callbacks", "run_name", "team"))
+
+    mine = {"callbacks": None, "run_name": "first", "team": "red", "configurable": {"thread_ids": 3}}
+    assert world.invoke(wf, 1, mine, thread_id="t") == ["callbacks", "run_name", "team"]
