@@ -8,7 +8,7 @@ Output:
     solve is numpy's own: True
     [1. 3.] after a crash, the same: True
     reused 2, ran 1
-    refused: the result of task 'open_log' (...): value is a _io.TextIOWrapper and cannot be stored: ...
+    refused: the result of task 'open_log' (...): value is of type _io.TextIOWrapper and cannot be stored: ...
 """
 
 import os

@@ -51,8 +51,8 @@ class EncryptedSaver(CheckpointSaver):
     def __init__(self, target: Target, keys: KeyRing) -> None:
         if not isinstance(keys, KeyRing):
             raise InvalidInput(
-                f"keys is a {type(keys).__name__}, and no KeyRing: write KeyRing({{'2026': key}}), with a key that "
-                "KeyRing.new_key() made"
+                f"keys is of type {type(keys).__name__}, and no KeyRing: write KeyRing({{'2026': key}}), with a key "
+                "that KeyRing.new_key() made"
             )
         self.saver = open_saver(target)
         super().__init__(serde=self.saver.serde)

@@ -140,7 +140,7 @@ class Serde:
         else:
             path, part, reason = "", value, TOO_DEEP
         return SerializationError(
-            f"value{path} is a {name_of(type(part))} and cannot be stored: {reason}", path
+            f"value{path} is of type {name_of(type(part))} and cannot be stored: {reason}", path
         )
 
     def _reason(self, part: Any) -> str:

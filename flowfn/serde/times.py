@@ -82,7 +82,7 @@ class _Zones:
 def _remedy(cls: type) -> str:
     advice = "Use zoneinfo.ZoneInfo or datetime.timezone"
     register = f", or register it: flowfn.serde.allow({cls.__name__})" if is_plain(cls) else ""
-    return f"its zone is a {cls.__module__}.{cls.__qualname__}. {advice}{register}"
+    return f"its zone is of type {cls.__module__}.{cls.__qualname__}. {advice}{register}"
 
 
 def _fixed(zone: tzinfo, value: datetime | time) -> timezone | None:

@@ -291,8 +291,10 @@ def test_an_argument_without_a_digest_is_always_reported(world: World) -> None:
     assert world.invoke(wf, None, thread_id="t") == 1
     (weak,) = wf.thread("t").report
     assert (weak.kind, weak.recorded.name, weak.cause.partition(":")[0]) == (
-        "weak", "charge", f"reused, though a {qualified_name(Account)} counts by its type and what it was given alone",
-    )  # fmt: skip
+        "weak",
+        "charge",
+        f"reused, though a value of type {qualified_name(Account)} counts by its type and what it was given alone",
+    )
     assert world.ran == [1]
 
 

@@ -63,7 +63,7 @@ def test_an_input_that_cannot_be_stored(world: World) -> None:
         world.ran.append(x)
 
     with pytest.raises(
-        SerializationError, match=r"^argument 'x' of 'wf': value is a _thread.lock and cannot be stored"
+        SerializationError, match=r"^argument 'x' of 'wf': value is of type _thread.lock and cannot be stored"
     ):
         world.invoke(wf, threading.Lock(), thread_id="t")
     assert world.ran == []
@@ -77,7 +77,7 @@ def test_the_argument_that_cannot_be_stored_is_named(world: World) -> None:
     async def wf(name: str, rows: Any) -> None:
         world.ran.append(name)
 
-    told = r"""^argument 'rows' of 'wf': value\[1\]\["lock"\] is a _thread.lock"""
+    told = r"""^argument 'rows' of 'wf': value\[1\]\["lock"\] is of type _thread.lock"""
     with pytest.raises(SerializationError, match=told) as raised:
         world.invoke(wf, {"name": "ann", "rows": [1, {"lock": threading.Lock()}]}, thread_id="t")
     assert raised.value.path == '["rows"][1]["lock"]'
@@ -126,7 +126,7 @@ def test_a_question_that_cannot_be_stored(world: World) -> None:
         return interrupt({"lock": object()})
 
     with pytest.raises(
-        SerializationError, match=r"of interrupt\(\): value\[\"lock\"\] is a object"
+        SerializationError, match=r"of interrupt\(\): value\[\"lock\"\] is of type object"
     ) as raised:
         world.invoke(wf, thread_id="t")
     assert raised.value.path == '["lock"]'

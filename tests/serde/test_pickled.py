@@ -59,7 +59,7 @@ def test_a_function_that_rebuilds_may_be_allowed() -> None:
 def test_what_could_not_be_read_again_is_not_written() -> None:
     """The error has the default serializer's place and reason, and what to allow."""
     with pytest.raises(
-        SerializationError, match=r"value\[0\] is a .*Plain.*PickleSerde\(allow=\[Plain"
+        SerializationError, match=r"value\[0\] is of type .*Plain.*PickleSerde\(allow=\[Plain"
     ) as caught:
         PickleSerde().dumps([Plain(1)])
     assert caught.value.path == "[0]"

@@ -145,7 +145,7 @@ def test_the_error_leads_to_the_part(value: Any, path: str) -> None:
     """`path` is rooted at "", and the message shows it after `value`."""
     error = _refused(value)
     assert error.path == path
-    assert str(error).startswith(f"value{path} is a ")
+    assert str(error).startswith(f"value{path} is of type ")
 
 
 def test_private_state_of_a_model_is_named_too() -> None:
@@ -344,7 +344,7 @@ def test_an_annotation_that_no_storable_value_fits_is_refused(annotation: Any) -
 def test_a_future_inside_a_value_is_named_itself() -> None:
     """Who forgot to wait for one of several results reads where, and not what a future is made of."""
     with pytest.raises(
-        SerializationError, match=r"^value\[1\]\[.b.\] is a .*Future .* Store that: its \.result"
+        SerializationError, match=r"^value\[1\]\[.b.\] is of type .*Future .* Store that: its \.result"
     ):
         DEFAULT.dumps([1, {"b": Future()}])
 
@@ -388,5 +388,5 @@ def test_check_knows_registered_classes() -> None:
 
 def test_the_path_leads_past_a_key_that_cannot_be_shown() -> None:
     """Python writes no number of more than 4,300 decimals."""
-    with pytest.raises(SerializationError, match=r"value\[<int>\] is a _thread.lock"):
+    with pytest.raises(SerializationError, match=r"value\[<int>\] is of type _thread.lock"):
         DEFAULT.dumps({10**5000: threading.Lock()})

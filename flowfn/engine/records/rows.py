@@ -206,6 +206,6 @@ def _cell(channel: Channel, name: str, serde: Deserializer, stored: bytes) -> An
         return channel.restored(data)
     except (TypeError, ValueError) as error:
         raise NonDeterminismError(
-            f"{name!r} was stored as {reprlib.repr(data)}, which is nothing that a {type(channel).__name__} holds: its "
+            f"{name!r} was stored as {reprlib.repr(data)}, which no {type(channel).__name__} holds: its "
             "kind was changed under the thread. Give it its kind back, or another name"
         ) from error

@@ -54,8 +54,8 @@ def report_weak(call: Call, reused: Record | None) -> None:
         return
     if kind := call.digest.weak:
         why = (
-            f"a {kind} counts by its type and what it was given alone: give the class an __eq__, as @dataclass "
-            "does, or say what tells the calls apart with key=, or leave the argument out with ignore="
+            f"a value of type {kind} counts by its type and what it was given alone: give the class an __eq__, as "
+            "@dataclass does, or say what tells the calls apart with key=, or leave the argument out with ignore="
         )
     elif call.definition.made_with and len(call.definition.made) != 1 and (kind := _untold(call)):
         why = (

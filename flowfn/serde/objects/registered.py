@@ -40,7 +40,7 @@ def build_object(items: list[Any], names: Names) -> Any:
     cls = names.find(name, lambda found: is_plain(found) and names.allowed(name) is found)
     base = solid_base(cls)
     if type(plain) is not BASES[base].holds:
-        held = "no basic value" if plain is None else f"a {type(plain).__name__}"
+        held = "no basic value" if plain is None else f"one of type {type(plain).__name__}"
         raise TypeChangedError(
             f"{name} was stored with {held}, and extends {base.__name__} now. Give the new class another name, and let "
             "the old one stay, if only for reading what was stored"
