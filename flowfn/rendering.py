@@ -37,9 +37,10 @@ def render(arguments: Mapping[str, Any], limit: int = 120) -> str:
     return _cut(", ".join(parts), limit)
 
 
-def render_value(value: Any) -> str:
-    """One value, in the same way."""
-    return _render(value, _MAX_DEPTH)
+def render_value(value: Any, limit: int | None = None) -> str:
+    """One value, in the same way; in `limit` characters, if there is one."""
+    text = _render(value, _MAX_DEPTH)
+    return text if limit is None else _cut(text, limit)
 
 
 def quoted(value: Any) -> str:

@@ -52,8 +52,14 @@ def ago(seconds: float) -> str:
 
 def thread_page(view: ThreadView, most: int | None = MOST) -> RenderableType:
     """All that is known of a thread's last run; of one caller's calls at most so many one by one."""
-    tree = call_tree(thread_head(view.row), view.calls, most)
-    return Group(tree, *_left_out(without_lines(tree)), *thread_ending(view))
+    tree = call_tree(thread_head(view.row), view.calls, most, results=True)
+    return Group(tree, *_without_calls(view), *_left_out(without_lines(tree)), *thread_ending(view))
+
+
+def _without_calls(view: ThreadView) -> list[Text]:
+    """Why there may be none, as the record doesn't tell: what was kept at the end alone has no calls in it."""
+    said = 'no calls are recorded: the run made none, or had durability="exit", which keeps none of a run that ended'
+    return [] if view.calls else [Text(said, "dim")]
 
 
 def _left_out(count: int) -> list[Text]:

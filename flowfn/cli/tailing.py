@@ -74,7 +74,7 @@ def _lines(seen: Iterator[ThreadView]) -> ThreadView:
             first = found.row.standing
             console.print(thread_head(found.row), soft_wrap=True)
         for call in ended(found.calls, told):
-            console.print(call_text(call), soft_wrap=True)
+            console.print(call_text(call, result=True), soft_wrap=True)
     if found.row.standing != first:
         console.print(thread_head(found.row), soft_wrap=True)
     for line in thread_ending(found):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 from rich.text import Text
 from rich.tree import Tree
 
-from flowfn.history.reading import CallView, describe
-from flowfn.rendering import duration, in_line, printable
+from flowfn.history.reading import CallView, Unreadable, describe
+from flowfn.rendering import duration, in_line, printable, render_value
 
 __all__ = ["STYLES", "CallTree", "call_text", "call_tree", "status_text", "without_lines"]
 
@@ -33,8 +35,13 @@ STYLES = {
 }
 
 
+_WITH_A_RESULT = ("done", "answered")
+
 _ENDED_WELL = ("done", "answered", "reused", "cached")
 
+
+_MOST = 80
+"""Characters of a result that are shown."""
 
 _NARROWEST = 20
 """Cells that a line has at least: what is nested more deeply than the console is wide goes over its edge."""
@@ -81,23 +88,28 @@ def _folded(text: Text, console: Console, width: int) -> Sequence[Text]:
     return list(text.wrap(console, max(width, _NARROWEST)))
 
 
-def call_tree(head: Text, calls: Sequence[CallView], most: int | None = None) -> CallTree:
+def call_tree(
+    head: Text, calls: Sequence[CallView], most: int | None = None, *, results: bool = False
+) -> CallTree:
     """A tree whose root says `head`, with a branch for each call.
 
     Args:
+        results: say in short what each came to.
         most: of one caller's calls show at most so many one by one, and count the others that ended, those that ended
             well first, and of each kind the first.
     """
     tree = CallTree(head)
-    _grow(tree, calls, most)
+    _grow(tree, calls, most, results)
     return tree
 
 
-def _grow(tree: CallTree, calls: Sequence[CallView], most: int | None) -> None:
+def _grow(tree: CallTree, calls: Sequence[CallView], most: int | None, results: bool) -> None:
     left = [(tree, calls)]
     while left:
         branch, made = left.pop()
-        left += [(branch.add(call_text(call)), call.calls) for call in _shown(branch, made, most)]
+        left += [
+            (branch.add(call_text(call, result=results)), call.calls) for call in _shown(branch, made, most)
+        ]
 
 
 def without_lines(tree: CallTree) -> int:
@@ -124,8 +136,9 @@ def _shown(tree: CallTree, calls: Sequence[CallView], most: int | None) -> Seque
     return calls
 
 
-def call_text(call: CallView) -> Text:
-    """A call in a line: what was called, how it stands, how long it took, how often it was tried.
+def call_text(call: CallView, *, result: bool = False) -> Text:
+    """A call in a line: what was called, how it stands, how long it took, how often it was tried; its result in short,
+    if that is wanted.
 
     A node has the number of its superstep before it.
     """
@@ -141,7 +154,22 @@ def call_text(call: CallView) -> Text:
         text.append(f"  by {in_line(call.answered_by)}", style="dim")
     if call.decision:
         text.append(f"  {in_line(call.decision)}", style="dim")
+    if result and call.status in _WITH_A_RESULT:
+        text.append(_came_to(call), style="dim")
     return text
+
+
+def _came_to(call: CallView) -> str:
+    """What a call came to, in short: nothing where that is None, or known to its program only; of `sleep()`, when it
+    wakes."""
+    if call.result is None or isinstance(call.result, Unreadable):
+        return ""
+    if call.label == "sleep()" and isinstance(call.result, float):
+        with suppress(ValueError, OverflowError, OSError):  # a time that no calendar has
+            return f"  until {datetime.fromtimestamp(call.result, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    if isinstance(call.result, datetime):
+        return f"  → {call.result}"
+    return f"  → {in_line(render_value(call.result, _MOST))}"
 
 
 def status_text(status: str) -> Text:

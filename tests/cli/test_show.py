@@ -233,3 +233,61 @@ def test_calls_that_failed_have_a_limit_too(flowfn: Any, tmp_path: Path) -> None
         many.with_checkpointer(saver).thread("t")()
     shown = flowfn("show", "t", "--db", db).out
     assert (shown.count("broken(x="), "broken: 50 calls  failed" in shown) == (100, True)
+
+
+def test_what_calls_came_to_is_shown_in_short(flowfn: Any, tmp_path: Path) -> None:
+    """Results and answers in the line of their call, cut; none where it is None."""
+    from checkpointers import SqliteSaver
+    from flowfn import Command, entrypoint, interrupt, task
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    count = task(lambda x: {"items": list(range(x))}, name="count")
+    write = task(lambda x: "line\n" * x, name="write")
+
+    @entrypoint(checkpointer=saver, name="wf")
+    def wf(x: int) -> Any:
+        count(x).result(), write(x).result(), task(print)().result()
+        return interrupt("ok?")
+
+    wf.invoke(100, thread_id="t")
+    wf.invoke(Command(resume="yes"), thread_id="t")
+    saver.close()
+    lines = flowfn("show", "t", "--db", tmp_path / "runs.db").out.splitlines()
+    assert [line.partition("(")[0][4:] + line.partition("ms")[2] for line in lines[1:4]] == [
+        "count  → {'items': [0, 1, 2, 3, …]}",
+        "write  → '" + r"line\n" * 9 + "li…'",
+        "print",
+    ]
+    assert lines[4] == "└── interrupt(value='ok?')  answered  → 'yes'"
+
+
+@pytest.mark.parametrize("until", [4102444800.0, 1e300])
+def test_a_sleep_says_until_when(flowfn: Any, tmp_path: Path, until: float) -> None:
+    """In UTC; a time that no calendar has is a number."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint
+    from flowfn.functional.recorded import _once
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    entrypoint(checkpointer=saver, name="wf")(lambda: _once("flowfn.sleep", lambda: until)).thread("t")()
+    saver.close()
+    (line,) = flowfn("show", "t", "--db", tmp_path / "runs.db").out.splitlines()[1:2]
+    assert line == "└── sleep()  done  <1ms  " + (
+        "until 2100-01-01 00:00:00 UTC" if until < 1e300 else "→ 1e+300"
+    )
+
+
+@pytest.mark.parametrize(("durability", "has_calls"), [("sync", True), ("exit", False)])
+def test_a_run_without_calls_says_why(flowfn: Any, tmp_path: Path, durability: Any, has_calls: bool) -> None:
+    """A run that keeps what it comes to alone has recorded none."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint, task
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    double = task(lambda x: 2 * x, name="double")
+    wf = entrypoint(checkpointer=saver, name="wf", durability=durability)(lambda x: double(x).result())
+    wf.invoke(1, thread_id="t")
+    saver.close()
+    out = flowfn("show", "t", "--db", tmp_path / "runs.db").out
+    assert ("double(x=1)" in out) is has_calls
+    assert ('no calls are recorded: the run made none, or had durability="exit"' in out) is not has_calls
