@@ -301,6 +301,10 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
     Raises:
         TypeError: it is no function, or an option doesn't fit it.
     """
+    if isinstance(function, property):
+        raise TypeError(
+            f"expected a function, got {function!r}: write @property above the decorator, not below"
+        )
     if not callable(function):
         raise TypeError(f"expected a function, got {function!r}: write @task above a def, or task(function)")
     if not isinstance(name, str | None):

@@ -1,6 +1,7 @@
 """The one logger of flowfn, all but silent unless the program configures logging; and where in a run a line was logged.
 
-Rule: what a program wrote that nothing in it takes is lost for good, and often misspelt: that is told on stderr too.
+Rule: what a program wrote that nothing in it takes is lost for good, and often misspelt: that is told on stderr too. So
+is a task's result that nobody looks at, where its future was taken for it: the code goes on with another one.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from flowfn.engine.hosts import Hosts
 from flowfn.engine.runs.entering import Fresh
 from flowfn.engine.runs.lead import Ending
 from flowfn.engine.runs.leasing import give_back, leased
-from flowfn.errors import Interrupted
+from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.lowering import END, lowered
 from flowfn.functional.shape import Shape
 from flowfn.futures import wait_aside
@@ -83,9 +83,14 @@ class Calls:
         if frame is not None:
             future = spawn(frame, self.nested, args, kwargs, site_of(caller))
             return future if self.definition.is_async else future.result()
-        given = self.shape.fresh(args, kwargs, self.setup.name)
+        try:
+            given = self.shape.fresh(args, kwargs, self.setup.name)
+        except InvalidInput as error:
+            raise self._with_a_thread_named(error, kwargs) from None
         if self.definition.is_async:
-            return self._call_async(given)
+            coroutine: Any = self._call_async(given)
+            coroutine.__qualname__ = self.definition.name  # by which Python tells of one that nobody awaits
+            return coroutine
         hosts = blocking_hosts()
         order = drive(self._adopted(given, hosts))
         return _unwrapped(run_blocking(self.setup, order, hosts), order)
@@ -102,6 +107,12 @@ class Calls:
         if self.definition.is_async:
             return self._await_on(order)
         return _unwrapped(run_blocking(self.setup, order), order)
+
+    def _with_a_thread_named(self, error: InvalidInput, kwargs: dict[str, Any]) -> InvalidInput:
+        """An error about arguments; one that names a thread says how a direct call does that."""
+        if "thread_id" not in kwargs or "thread_id" in self.definition.parameters.signature.parameters:
+            return error
+        return InvalidInput(f"{error}: to name the thread write {self.definition.name}.thread('…')(…)")
 
     async def _await_on(self, order: Order) -> Any:
         return _unwrapped(await run_awaiting(self.setup, order), order)

@@ -16,6 +16,8 @@ R = TypeVar("R")
 class Gathered(Generic[R]):
     """The results of several futures, in their order: `.result()`, or `await`."""
 
+    __flowfn__ = "gathered"
+
     def __init__(self, futures: list[Future[R]]) -> None:
         self.futures = futures
 

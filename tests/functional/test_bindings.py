@@ -511,3 +511,9 @@ def test_an_attribute_of_the_function_is_the_task_s() -> None:
 def test_a_policy_s_signature_is_its_own(policy: Any) -> None:
     """What help() and an IDE show are the options that there are."""
     assert not any(each.kind is each.VAR_KEYWORD for each in inspect.signature(policy).parameters.values())
+
+
+def test_a_property_below_the_decorator_is_refused() -> None:
+    """It says where it goes."""
+    with pytest.raises(TypeError, match="write @property above the decorator, not below"):
+        task(property(lambda till: till))  # type: ignore[call-overload]

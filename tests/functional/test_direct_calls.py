@@ -508,3 +508,15 @@ def test_what_is_unfinished_is_looked_through_once_for_all_that_a_factory_makes(
     assert len(saver.on) == 3
     if world.is_async:
         assert world.call(here) not in saver.on
+
+
+def test_a_call_that_nobody_awaits_is_told_by_its_name() -> None:
+    """Python's own warning says the name of the function."""
+
+    @entrypoint
+    async def digest(x: int) -> int:
+        return x
+
+    called: Any = digest(1)
+    assert called.__qualname__ == digest._self_definition.name
+    called.close()

@@ -1,6 +1,8 @@
 """A future is a real `concurrent.futures.Future`, an awaitable, and can be cancelled (section 3)."""
 
 import concurrent.futures
+import subprocess
+import sys
 import threading
 from typing import Any
 from unittest.mock import ANY
@@ -65,6 +67,31 @@ def test_a_future_that_is_taken_for_its_value_is_told_of(
     (message,) = caplog.messages
     assert message.startswith(f"{__file__}:")
     assert message.endswith("Write .result() or await")
+
+
+FORGETFUL = """
+from flowfn import entrypoint, task
+
+@task
+def is_allowed(x):
+    return x > 1
+
+@entrypoint
+def wf(x):
+    return "granted" if is_allowed(x) else "denied"
+
+print(wf(0))
+"""
+
+
+def test_a_program_without_logging_is_told_on_stderr() -> None:
+    """Else whoever forgets `.result()` in a condition, and has set up no logging, hears nothing of it."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORGETFUL], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "granted\n"
+    assert done.stderr.startswith("<string>:")
+    assert done.stderr.endswith("Write .result() or await\n")
 
 
 def test_so_is_one_that_is_compared_with_a_value(world: World, caplog: pytest.LogCaptureFixture) -> None:

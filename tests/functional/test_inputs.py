@@ -531,3 +531,22 @@ def test_keys_of_others_in_a_config_are_handed_on(world: World) -> None:
 
     mine = {"callbacks": None, "run_name": "first", "team": "red", "configurable": {"thread_ids": 3}}
     assert world.invoke(wf, 1, mine, thread_id="t") == ["callbacks", "run_name", "team"]
+
+
+def test_arguments_by_name_are_no_input(world: World) -> None:
+    """`invoke` takes one input, and says how it is written."""
+    one, two = world.entrypoint(lone), world.entrypoint(lambda x, y: None)
+    with pytest.raises(
+        TypeError, match=r"got its arguments by name: write invoke\(…\), as they are one input"
+    ):
+        one.invoke(x=1)
+    with pytest.raises(TypeError, match=r"by name: write invoke\({'x': …, 'y': …}\), as they are one input"):
+        two.invoke(x=1, y=2)
+
+
+def test_a_direct_call_that_names_its_thread_is_told_how(world: World) -> None:
+    """Its arguments are the function's; the thread stands before them."""
+    with pytest.raises(
+        InvalidInput, match=r"keyword argument 'thread_id': to name the thread write lone\.thread\('…'\)"
+    ):
+        world.entrypoint(lone)(1, thread_id="t")

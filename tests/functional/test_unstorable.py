@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import RetryPolicy, SerializationError, interrupt
+from flowfn import RetryPolicy, SerializationError, gather, interrupt
 
 from ..worlds import World
 
@@ -131,3 +131,20 @@ def test_a_question_that_cannot_be_stored(world: World) -> None:
         world.invoke(wf, thread_id="t")
     assert raised.value.path == '["lock"]'
     assert world.state(wf, "t").interrupts == ()
+
+
+def test_results_that_nobody_waited_for_are_told_apart_from_values(world: World) -> None:
+    """Who returns what gather() gave is told what to write."""
+
+    @world.task
+    async def work(x: int) -> int:
+        return x
+
+    @world.entrypoint
+    async def wf() -> Any:
+        return gather(work(1), work(2))
+
+    with pytest.raises(
+        SerializationError, match=r"is what gather\(\) gave: return its values, with \.result\(\)"
+    ):
+        world.invoke(wf)

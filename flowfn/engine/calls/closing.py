@@ -14,7 +14,7 @@ from flowfn.context import current_frame
 from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.replay import failing
 from flowfn.errors import FlowError, Suspended
-from flowfn.logs import logger
+from flowfn.logs import LOST, logger
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -154,4 +154,5 @@ def _log_unseen(frame: Frame) -> None:
             "%s: a task's future was tested, compared or made a text, and nobody looked at its result: a future is "
             "always true, equals no value, and its text isn't the result's. Write .result() or await",
             site,
+            extra=LOST,
         )
