@@ -129,10 +129,14 @@ def refusing_others(cls: type[T]) -> type[T]:
     return cls
 
 
-def attribute_here(kind: str, asked: str) -> str:
+def attribute_here(kind: str, asked: str, known: Iterable[str]) -> str:
     """What to write in place of an attribute that a "task" or a "workflow" doesn't have, with `{name}` for its name;
-    empty where nobody knows."""
-    return _meant(asked, _ATTRIBUTES[kind])
+    empty where nobody knows.
+
+    Args:
+        known: the attributes that there are.
+    """
+    return _meant(asked, _ATTRIBUTES[kind]) or "".join(f"{{name}}.{like}" for like in _near(asked, known))
 
 
 def _meant(name: str, words: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import wrapt
@@ -42,13 +42,18 @@ else:
         def __class_getitem__(cls, item):
             return cls
 
+    @lru_cache(256)
+    def _here(kind, asked):
+        public = [name for name in dir(kind) if not name.startswith("_")]
+        return attribute_here(kind.__flowfn__, asked, public)
+
     def _attribute(wrapper, asked):
-        """An attribute of the function; one that it lacks, and other libraries have, is refused with what is here."""
+        """An attribute of the function; one that it lacks, and other libraries have, or that is misspelt, is refused
+        with what is here. Private ones are what others look for, and don't miss."""
         try:
             return wrapt.ObjectProxy.__getattr__(wrapper, asked)
         except AttributeError:
-            here = attribute_here(wrapper.__flowfn__, asked)
-            if not here:
+            if asked.startswith("_") or not (here := _here(type(wrapper), asked)):
                 raise
         name = wrapper._self_definition.name
         said = f"{wrapper.__flowfn__} {name!r} has no attribute {asked!r}: write {here.format(name=name)}"

@@ -488,6 +488,10 @@ class Till:
         (Till.charge, "fn", r"task 'charge' .*'fn': write charge\.func"),
         (entrypoint(add), "resume", r"workflow 'add' .*'resume': write add\.thread\('…'\), which has it"),
         (Till().sell, "run", r"workflow 'sell' .*'run': write sell\(…\), or sell\.invoke\(…\)"),
+        (task(add), "maps", r"task 'add' .*'maps': write add\.map$"),
+        (Till().charge, "mapp", r"task 'charge' .*'mapp': write charge\.map$"),
+        (entrypoint(add), "invok", r"workflow 'add' .*'invok': write add\.invoke$"),
+        (task(add), "_mapp", "^'function' object has no attribute '_mapp'$"),
         (task(add), "elsewhere", "^'function' object has no attribute 'elsewhere'$"),
     ],
 )
