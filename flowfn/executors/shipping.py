@@ -125,7 +125,7 @@ def perform(payload: bytes) -> bytes:
             import asyncio
 
             value = asyncio.run(value)
-        return _VALUE + bytes(serde.dumps(value))
+        return _packed(serde, value, runtime)
     except SerializationError as error:
         return _ERROR + bytes(DEFAULT.dumps(error))
     except BaseException as error:  # a SystemExit is the attempt's, as on a thread, and not the worker's
@@ -133,6 +133,15 @@ def perform(payload: bytes) -> bytes:
     finally:
         receiver.reset(known)
         shipped.reset(token)
+
+
+def _packed(serde: Serializer, value: Any, runtime: Any) -> bytes:
+    """The bytes of a value, or of an error that says whose it is that can't be stored."""
+    try:
+        return _VALUE + bytes(serde.dumps(value))
+    except SerializationError as error:
+        told = SerializationError(f"the result of task {runtime.name!r}: {error}", error.path)
+        return _ERROR + bytes(DEFAULT.dumps(told))
 
 
 def unpack(data: bytes, serde: Serializer) -> Any:

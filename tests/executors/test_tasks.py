@@ -591,7 +591,9 @@ def test_what_cannot_be_stored(processes: ProcessExecutor) -> None:
     def opened() -> Any:
         return threading.Lock()
 
-    with pytest.raises(SerializationError):
+    with pytest.raises(
+        SerializationError, match=r"^the result of task .* is of type .* and cannot be stored"
+    ):
         run(processes, lambda: opened().result())
 
 

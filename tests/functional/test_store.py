@@ -146,3 +146,28 @@ def test_outside_a_run_there_is_no_store() -> None:
     """`get_store()` says where it works."""
     with pytest.raises(RuntimeError, match="inside a @task or an @entrypoint"):
         get_store()
+
+
+def test_a_store_that_there_is_none_of_is_told_of(world: World) -> None:
+    """Who asks for one and gave none is told where one is given, once for a task and its workflow; others aren't."""
+
+    @world.task
+    async def look(store: Any) -> Any:
+        return store.get(HERE, "till")
+
+    @world.entrypoint
+    async def wf(store: Any) -> Any:
+        return await world.value(look())
+
+    @world.entrypoint
+    async def other(x: list[Any], store: Any) -> Any:
+        return x[0].till
+
+    with pytest.raises(AttributeError) as caught:
+        world.invoke(wf)
+    assert [note for note in caught.value.__notes__ if "store" in note] == [
+        "The store is None: give the workflow one, such as store='memory.db'"
+    ]
+    with pytest.raises(AttributeError) as caught:
+        world.invoke(other, [None])
+    assert not [note for note in caught.value.__notes__ if "store" in note]

@@ -16,6 +16,8 @@ _PASSED = "During task with name "
 _FORGOTTEN = (
     "A call of a task gives a future, which runs as it is: its value is .result(), or await in async code"
 )
+_NO_STORE = "The store is None: give the workflow one, such as store='memory.db'"
+_OF_STORES = frozenset(each + name for name in ("get", "put", "delete", "search") for each in ("", "a"))
 _LEFT_OUT = "[the tasks between these are left out]"
 _MOST = 16
 """Of the notes that say which tasks an error passed, so many at each end are kept: each records all that are on it, and
@@ -30,6 +32,8 @@ def blame(call: Call, error: Exception) -> None:
         if note not in getattr(error, "__notes__", ()):
             if _is_of_a_future(error):
                 error.add_note(_FORGOTTEN)
+            if _is_of_no_store(told, error):
+                error.add_note(_NO_STORE)
             error.add_note(note)
             _leave_out(error.__notes__)
 
@@ -42,6 +46,18 @@ def _is_of_a_future(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return any(map(_is_of_a_future, error.exceptions))
     return type(error) in (TypeError, AttributeError) and "Future" in str(error)
+
+
+def _is_of_no_store(call: Call, error: Exception) -> bool:
+    """Whether its function asked for a store, there is none, and it was used as if there were."""
+    return (
+        type(error) is AttributeError
+        and error.obj is None
+        and error.name in _OF_STORES
+        and call.run.settings.store is None
+        and not {"store", "runtime"}.isdisjoint(call.definition.filled)
+        and _NO_STORE not in getattr(error, "__notes__", ())
+    )
 
 
 def _leave_out(notes: list[str]) -> None:
