@@ -29,7 +29,8 @@ Job = Callable[[], Coroutine[Any, Any, Any]]
 
 
 BLOCKS = (
-    "result() would block the event loop: await the future instead, and of as_completed() write `async for`"
+    "result() would block the event loop: await the future instead, in an async def, and of as_completed() write "
+    "`async for`"
 )
 """What `refuse_to_block` says."""
 

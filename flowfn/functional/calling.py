@@ -21,7 +21,7 @@ from flowfn.engine.runs.leasing import give_back, leased
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.lowering import END, lowered
 from flowfn.functional.shape import Shape
-from flowfn.futures import wait_aside
+from flowfn.futures import Future, wait_aside
 from flowfn.invocation import (
     Order,
     blocking_hosts,
@@ -82,7 +82,7 @@ class Calls:
         frame = current_frame.get()
         if frame is not None:
             future = spawn(frame, self.nested, args, kwargs, site_of(caller))
-            return future if self.definition.is_async else future.result()
+            return future if self.definition.is_async else self._waited_for(future)
         try:
             given = self.shape.fresh(args, kwargs, self.setup.name)
         except InvalidInput as error:
@@ -94,6 +94,22 @@ class Calls:
         hosts = blocking_hosts()
         order = drive(self._adopted(given, hosts))
         return _unwrapped(run_blocking(self.setup, order, hosts), order)
+
+    def _waited_for(self, future: Future[Any]) -> Any:
+        """The result of a call inside another run.
+
+        Raises:
+            RuntimeError: waiting for it would block an event loop, where its function can't be awaited.
+        """
+        if future.runner is not None and not future.done():
+            try:
+                future.runner.refuse_to_block()
+            except RuntimeError:
+                raise RuntimeError(
+                    f"{self.definition.name}() is a plain def, and would block the event loop on which it is called: "
+                    "make it an async def, and await it"
+                ) from None
+        return future.result()
 
     async def _call_async(self, given: Fresh) -> Any:
         hosts = await hosts_in_turn(self.setup)

@@ -50,6 +50,13 @@ _REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 
+_OF_FLOWFN = {
+    "task": "it is code, and no result. Call it, and store what that comes to: .result(), or what awaiting it gives",
+    "workflow": "it is code, and no result. Call it, and store what it returns",
+    "gathered": "it stands for values. Store those: its .result(), or what awaiting it gives",
+}
+"""Of what flowfn makes, by its class's `__flowfn__`."""
+
 _MOCKS = "unittest.mock"
 
 
@@ -66,6 +73,8 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
     for classes, text in _REMEDIES:
         if issubclass(cls, classes):
             return text
+    if (made := getattr(cls, "__flowfn__", None)) in _OF_FLOWFN:
+        return _OF_FLOWFN[made]
     module = cls.__module__.partition(".")[0]
     if module in (
         "_thread",

@@ -406,3 +406,18 @@ def test_recursion(world: World) -> None:
         return 0 if n == 0 else 1 + await calling(world, depth)(n - 1)
 
     assert world.invoke(depth, 8, thread_id="t") == 8
+
+
+def test_a_plain_workflow_that_an_event_loop_would_wait_for_is_refused() -> None:
+    """Its function can't be awaited, so the remedy is another function."""
+    plain = entrypoint(lambda x: x, name="plain")
+
+    @entrypoint
+    async def wf(x: int) -> int:
+        found: int = plain(x)
+        return found
+
+    with pytest.raises(
+        RuntimeError, match=r"^plain\(\) is a plain def, .*: make it an async def, and await it"
+    ):
+        asyncio.run(wf(1))

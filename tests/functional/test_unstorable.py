@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import RetryPolicy, SerializationError, gather, interrupt
+from flowfn import RetryPolicy, SerializationError, entrypoint, gather, interrupt
 
 from ..worlds import World
 
@@ -133,8 +133,23 @@ def test_a_question_that_cannot_be_stored(world: World) -> None:
     assert world.state(wf, "t").interrupts == ()
 
 
-def test_results_that_nobody_waited_for_are_told_apart_from_values(world: World) -> None:
-    """Who returns what gather() gave is told what to write."""
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (lambda work: gather(work(1)), r"it stands for values\. Store those: its \.result\(\)"),
+        (
+            lambda work: [work],
+            r"value\[0\] is of type .*Task .* no result\. Call it, and store what that comes to",
+        ),
+        (
+            lambda work: entrypoint(len),
+            r"value is of type .*Entrypoint .* no result\. Call it, and store what it returns",
+        ),
+    ],
+    ids=["gathered", "task", "workflow"],
+)
+def test_what_stands_for_a_result_is_none(world: World, returned: Any, told: str) -> None:
+    """Who forgets to wait, or to call, is told what to write."""
 
     @world.task
     async def work(x: int) -> int:
@@ -142,9 +157,7 @@ def test_results_that_nobody_waited_for_are_told_apart_from_values(world: World)
 
     @world.entrypoint
     async def wf() -> Any:
-        return gather(work(1), work(2))
+        return returned(work)
 
-    with pytest.raises(
-        SerializationError, match=r"is what gather\(\) gave: return its values, with \.result\(\)"
-    ):
+    with pytest.raises(SerializationError, match=told):
         world.invoke(wf)

@@ -53,10 +53,6 @@ def unstorable(error: SerializationError, value: Any, owner: str) -> Serializati
     """What to tell of a value that can't be stored, and whose it is."""
     if isinstance(value, Future):
         return SerializationError(f"{owner} is a Future: return its value, with .result() or await")
-    if getattr(type(value), "__flowfn__", None) == "gathered":
-        return SerializationError(
-            f"{owner} is what gather() gave: return its values, with .result() or await"
-        )
     return SerializationError(f"{owner}: {error}", error.path)
 
 
