@@ -122,6 +122,10 @@ def refusing_others(cls: type[T]) -> type[T]:
 
     @wraps(made)
     def __init__(self: Any, *args: Any, **given: Any) -> None:
+        if args and code.co_argcount == 1:
+            raise TypeError(
+                f"{cls.__name__}() takes its options by name: write {cls.__name__}({known[0]}={args[0]!r})"
+            )
         refuse_others(f"{cls.__name__}()", given.keys() - set(known), known, _OF_POLICIES[cls.__name__])
         made(self, *args, **given)
 

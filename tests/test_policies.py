@@ -320,3 +320,9 @@ def test_the_docstring_says_what_is_tried_again_by_default() -> None:
     assert [kind for kind in kinds if default_retry_on(kind())] == []
     assert default_retry_on(ConnectionError())
     assert default_retry_on(TaskTimeout("late"))
+
+
+def test_a_policy_whose_options_have_names_says_so() -> None:
+    """The first one is named."""
+    with pytest.raises(TypeError, match=r"takes its options by name: write TimeoutPolicy\(run_timeout=30\)"):
+        TimeoutPolicy(30)  # type: ignore[misc]
