@@ -146,22 +146,9 @@ _NONE = RunConfig()
 
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
-_OF_OTHERS = ("callbacks", "run_name")
+_OURS = "configurable recursion_limit max_concurrency executor tags metadata run_id progress"
 
-_KEYS = (
-    *(
-        "configurable",
-        "recursion_limit",
-        "max_concurrency",
-        "executor",
-        "tags",
-        "metadata",
-        "run_id",
-        "progress",
-    ),
-    *_OF_OTHERS,
-    "thread_id",
-)
+_KEYS = (*_OURS.split(), "callbacks", "run_name", "thread_id")
 """What a caller may have meant by a key; `thread_id` isn't one, and those of others are no misspelling of ours."""
 
 _OF_A_TASK = ("step", "node", "triggers", "path", "checkpoint_ns")

@@ -21,7 +21,7 @@ from flowfn.engine.runs.leasing import give_back, leased
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.lowering import END, lowered
 from flowfn.functional.shape import Shape
-from flowfn.futures import Future, wait_aside
+from flowfn.futures import BLOCKS, Future, wait_aside
 from flowfn.invocation import (
     Order,
     blocking_hosts,
@@ -101,15 +101,15 @@ class Calls:
         Raises:
             RuntimeError: waiting for it would block an event loop, where its function can't be awaited.
         """
-        if future.runner is not None and not future.done():
-            try:
-                future.runner.refuse_to_block()
-            except RuntimeError:
-                raise RuntimeError(
-                    f"{self.definition.name}() is a plain def, and would block the event loop on which it is called: "
-                    "make it an async def, and await it"
-                ) from None
-        return future.result()
+        try:
+            return future.result()
+        except RuntimeError as error:
+            if str(error) != BLOCKS or future.done():
+                raise
+        raise RuntimeError(
+            f"{self.definition.name}() is a plain def, and would block the event loop on which it is called: make it "
+            "an async def, and await it"
+        )
 
     async def _call_async(self, given: Fresh) -> Any:
         hosts = await hosts_in_turn(self.setup)
