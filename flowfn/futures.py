@@ -12,7 +12,8 @@ import concurrent.futures
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from contextvars import Context
+from contextvars import Context, ContextVar
+from functools import partial
 from threading import get_ident
 from types import FrameType
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
@@ -102,6 +103,22 @@ Turn = tuple[Turns, float, float]
 _NO_JOB: list[Job] = []
 """Of all futures whose jobs were taken, or that never had one; nobody adds to it. Thousands may wait to be looked at,
 and a list for each is one more thing for the collector to go through."""
+
+
+called_back: ContextVar[tuple[Any, Future[Any]] | None] = ContextVar("flowfn.called_back", default=None)
+"""The frame of the code that is told by a callback that a call of its is done, and the future of that call."""
+
+
+def _call_back(future: Future[Any], callbacks: Callable[[], None]) -> None:
+    before = called_back.set((current_frame.get(), future))
+    try:
+        callbacks()
+    finally:
+        called_back.reset(before)
+
+
+CALLS_BACK = _call_back.__code__
+"""The code that all callbacks are called from, whether their future was done before or not."""
 
 
 class Future(UnlockedFuture[R], Generic[R]):
@@ -222,7 +239,7 @@ class Future(UnlockedFuture[R], Generic[R]):
     def tell_when_recorded(self, tell: Callable[[Future[R]], Any]) -> None:
         """Call `tell` with this future when its outcome is recorded, and when it is done; perhaps twice."""
         self._tell = tell
-        self.add_done_callback(tell)  # type: ignore[arg-type]
+        super().add_done_callback(tell)  # type: ignore[arg-type]
 
     def abandon(self) -> None:
         """Settle as cancelled: nobody will run the job, or whoever ran it was cancelled."""
@@ -318,6 +335,20 @@ class Future(UnlockedFuture[R], Generic[R]):
         if self.done() or self.runner is None:
             return super().cancel()
         return self.runner.abort(self)
+
+    def __repr__(self) -> str:
+        """Of a recorded call by its id, as records show it among arguments: the same in each process."""
+        return f"<Future {self._state.lower()}, call {self.call[:8]}>" if self.call else super().__repr__()
+
+    def add_done_callback(self, fn: Callable[[Any], object]) -> None:
+        """Call `fn` with this future when it is done; at once if it is.
+
+        What `fn` calls counts as called for this one: it has its records, whatever is done first on the next attempt.
+        """
+        _call_back(self, partial(super().add_done_callback, fn))
+
+    def call_all(self) -> None:
+        _call_back(self, super().call_all)
 
     def remove_done_callback(self, fn: Callable[[Any], Any]) -> int:
         """Call `fn` no more when it is done; returns how often it would have been. `asyncio.wait` asks for it."""

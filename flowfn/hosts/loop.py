@@ -43,6 +43,7 @@ from flowfn.hosts.workers import run_soon
 from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import needed_loop
+from flowfn.python.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -213,7 +214,7 @@ class LoopHost:
     async def _watch(self, future: Future[Any]) -> None:
         """Suspend until a future is done."""
         ended = self.loop.create_future()
-        future.add_done_callback(Wake(self.loop, self.thread, ended))
+        UnlockedFuture.add_done_callback(future, Wake(self.loop, self.thread, ended))
         await ended
 
     async def others_end(self) -> None:

@@ -20,7 +20,7 @@ from flowfn.engine.drive import Wait, drive
 from flowfn.futures import Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.settling import settle
-from flowfn.hosts.wakes import call_back
+from flowfn.hosts.wakes import Told
 from flowfn.hosts.workers import run_soon
 from flowfn.python.forking import each_after_fork
 
@@ -96,17 +96,17 @@ class Pipeline:
     def _flush(self) -> None:
         """Write what is parked, until nothing is."""
         while parked := self._taken():
-            settled: list[Future[Any]] = []
+            told = Told()
             try:
                 for _, some in groupby(parked, key=lambda call: id(call.waits_for.saver)):
-                    self._settle_together(list(some), settled)
+                    self._settle_together(list(some), told)
             finally:
-                call_back(settled)
+                told.wake()
 
-    def _settle_together(self, calls: Sequence[_Call], settled: list[Future[Any]]) -> None:
-        """Make the commits of one saver, and have their calls go on; whose callbacks are due is `settled` then."""
+    def _settle_together(self, calls: Sequence[_Call], told: Told) -> None:
+        """Make the commits of one saver, and have their calls go on."""
         for call, error in zip(calls, _errors([call.waits_for for call in calls]), strict=True):
-            call.future.call_back = settled.append
+            call.future.call_back = told.of
             self._go_on(call, error)
 
     def _taken(self) -> list[_Call]:
@@ -140,7 +140,7 @@ class _Call:
         if not isinstance(wait, LastCommit) or wait.settles is not self.future:
             return False
         self._last, self._job = wait, lambda: coroutine
-        self.future.call_back = _apart
+        self.future.call_back = _alone
         return True
 
     @property
@@ -158,6 +158,8 @@ def _errors(commits: Sequence[LastCommit]) -> Sequence[BaseException | None]:
         return [error] * len(commits)
 
 
-def _apart(future: Future[Any]) -> None:
+def _alone(future: Future[Any]) -> None:
     """Tell who waits for a call that is settled by itself."""
-    call_back([future])
+    told = Told()
+    told.of(future)
+    told.wake()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -36,17 +38,27 @@ class Wake:
             _soon(self.loop, [self.waiter])
 
 
-def call_back(futures: Iterable[Future[Any]]) -> None:
-    """Call who is to be told of futures that have ended: who waits on a loop at its next turn, others apart."""
-    waiting: dict[AbstractEventLoop, list[Waiter[None]]] = {}
-    for future in futures:
+class Told:
+    """Those who are told of calls that are settled one after the other."""
+
+    def __init__(self) -> None:
+        self._wakes: list[Wake] = []
+
+    def of(self, future: Future[Any]) -> None:
+        """Tell of a call that was settled, in whose context this is called: who waits on a loop by `wake`, others apart,
+        as part of the same run."""
         if wakes := future.told_by(Wake):
-            for wake in wakes:
-                waiting.setdefault(wake.loop, []).append(wake.waiter)
+            self._wakes += wakes
         else:
-            _apart(future.call_all)
-    for loop, waiters in waiting.items():
-        _soon(loop, waiters)
+            _apart(partial(copy_context().run, future.call_all))
+
+    def wake(self) -> None:
+        """Wake those who wait on loops, each loop once."""
+        waiting: dict[AbstractEventLoop, list[Waiter[None]]] = {}
+        for wake in self._wakes:
+            waiting.setdefault(wake.loop, []).append(wake.waiter)
+        for loop, waiters in waiting.items():
+            _soon(loop, waiters)
 
 
 def _soon(loop: AbstractEventLoop, waiters: list[Waiter[None]]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from flowfn.futures import Future
 from flowfn.hosts import wakes
-from flowfn.hosts.wakes import Wake, call_back
+from flowfn.hosts.wakes import Told, Wake
 
 
 def settled(count: int) -> list[Future[int]]:
@@ -19,6 +20,14 @@ def settled(count: int) -> list[Future[int]]:
     for future in futures:
         future.call_back = lambda _: None
     return futures
+
+
+def call_back(futures: Iterable[Future[Any]]) -> None:
+    """Tell who waits for futures that were settled one after the other."""
+    told = Told()
+    for future in futures:
+        told.of(future)
+    told.wake()
 
 
 async def waiting(futures: list[Future[int]]) -> list[asyncio.Future[None]]:

@@ -36,10 +36,10 @@ def hold(call: Call, host: Any, before: Before) -> Future[Any]:
     future: Future[Any] = host.future(None)
     future.call = call.task
     future.hold(partial(_place_in_turn, call, frame), lambda: waits_for(judged(call, frame), call, frame))
+    future.when_done(partial(_let_go, call, frame))
     call.future = future
     frame.calls.unplaced.append(call)
     frame.calls.open[future] = call
-    future.add_done_callback(partial(_let_go, call, frame))
     if frame.branches is not None and not before.in_doubt:
         frame.branches.hold(call)
         host.place_when_decided(frame, future)

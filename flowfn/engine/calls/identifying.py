@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.call import Behind
 from flowfn.engine.ids import call_id
 from flowfn.engine.replay.failing import act_on_errors
 from flowfn.engine.replay.namesakes import Caller, Claimant
+from flowfn.futures import called_back
 from flowfn.identity.digest import Digest, digest
 from flowfn.identity.made_with.captured import given_to_arguments
 
@@ -27,16 +28,26 @@ def identify(call: Call, frame: Frame) -> None:
     """Give a call its identity: digest, occurrence, id."""
     definition, run = call.definition, frame.run
     assert run.journal is not None
-    call.arguments = arguments = definition.identifying(call.args, call.kwargs)
-    call.digest = digested = digest(arguments, run.root.window)
+    arguments = definition.identifying(call.args, call.kwargs)
+    call.arguments = counted = {**arguments, **told} if (told := told_to(frame)) else arguments
+    call.digest = digested = digest(counted, run.root.window)
     if digested.weak and (given := given_to_arguments(arguments)):
-        call.arguments = arguments = {**arguments, **given}
-        call.digest = digested = digest(arguments, run.root.window)
+        call.arguments = counted = {**counted, **given}
+        call.digest = digested = digest(counted, run.root.window)
     call.task, call.occurrence, call.branch = next_identity(
         frame, definition.qualified, digested.exact, of=claimant_of(frame, definition)
     )
     call.position = frame.calls.position(definition.qualified)
     call.born = run.journal.order
+
+
+def told_to(frame: Frame) -> dict[str, Any]:
+    """What counts beside the arguments of a call that a callback makes: the future that it is of. Callbacks run in the
+    order in which calls end, and on the next attempt all those of recorded calls at once."""
+    told = called_back.get()
+    if told is None or told[0] is not frame or not told[1].call:
+        return {}
+    return {"(callback of)": told[1]}
 
 
 def stay_behind(call: Call, calls: Iterable[Call]) -> None:

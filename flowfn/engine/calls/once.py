@@ -11,9 +11,10 @@ from datetime import datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.calls.identifying import next_identity
+from flowfn.engine.calls.identifying import next_identity, told_to
 from flowfn.engine.drive import drive
 from flowfn.engine.records.record import CallInfo, Record
+from flowfn.futures import CALLS_BACK
 from flowfn.identity.code.lines import all_stand, leading_to
 from flowfn.identity.differences import decoded
 from flowfn.identity.digest import exact
@@ -33,9 +34,11 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     if journal is None:
         return make()
     frame.check()
-    lines = leading_to(caller, frame.call.definition.body, frame.branch_began())
-    digested = exact({_LINES: lines})
-    task, occurrence, branch = next_identity(frame, name, digested.exact, own=True)
+    told = told_to(frame)
+    outermost = CALLS_BACK if told else frame.call.definition.body
+    lines = leading_to(caller, outermost, frame.branch_began())
+    digested = exact({_LINES: lines, **told} if told else {_LINES: lines})
+    task, occurrence, branch = next_identity(frame, name, digested.exact, own=not told)
     record = _recorded(frame, name, task, branch, lines) if run.ledger.records else None
     if record is not None and record.finished:
         value = record.value()
