@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from flowfn.identity.code.compiled import MUTATING
 
-__all__ = ["changed_inside", "name_in_namespace", "parts_given_by"]
+__all__ = ["changed_by_methods", "changed_inside", "name_in_namespace", "parts_given_by"]
 
 _GIVING = ("get", "setdefault", "values", "items")
 """The methods of a mapping that give what it holds."""
@@ -23,6 +23,9 @@ _NAMESPACES = ("globals", "vars", "locals")
 def parts_given_by(binding: ast.AST) -> Iterator[str]:
     """The names whose values, or parts of them, a statement or expression gives its targets as they are."""
     match binding:
+        case ast.withitem(context_expr=ast.Call(args=given)):  # it may give what it was given
+            for each in given:
+                yield from _parts(each)
         case ast.For(iter=given) | ast.withitem(context_expr=given):
             yield from _parts(given)
         case ast.Assign(value=given) | ast.AnnAssign(value=ast.expr() as given) | ast.NamedExpr(value=given):
@@ -46,6 +49,13 @@ def _parts(given: ast.expr) -> Iterator[str]:
         case ast.IfExp(body=one, orelse=other):
             yield from _parts(one)
             yield from _parts(other)
+
+
+def changed_by_methods(*called: ast.expr) -> Iterator[str]:
+    """The names whose values, or parts of them, methods change that are called, or given to what calls them."""
+    for each in called:
+        if isinstance(each, ast.Attribute) and each.attr in MUTATING:
+            yield from _parts(each.value)
 
 
 def changed_inside(function: ast.AST) -> Iterator[str]:

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import Final
 
-from flowfn.identity.code.aliases import changed_inside, name_in_namespace, parts_given_by
+from flowfn.identity.code.aliases import (
+    changed_by_methods,
+    changed_inside,
+    name_in_namespace,
+    parts_given_by,
+)
 from flowfn.identity.code.compiled import MUTATING
 from flowfn.identity.code.reducing import Definition, Function, reduced_decorator
 from flowfn.identity.code.scopes import imports_in
@@ -148,6 +154,10 @@ class Top(ast.NodeVisitor):
         if not self._scope:
             self._definitions.setdefault(node.name, []).append((self._heads, node.decorator_list, node))
             self._top = node
+            for decorator in takewhile(
+                lambda each: not self._is_flowfns(each), reversed(node.decorator_list)
+            ):
+                self._note(self._changed_by(decorator), _as_statement(decorator), node)
 
     def visit_Global(self, node: ast.Global) -> None:
         if self._scope:
@@ -155,7 +165,9 @@ class Top(ast.NodeVisitor):
                 self._assignments.setdefault(name, []).append((self._heads, self._top))
 
     def visit_Expr(self, node: ast.Expr) -> None:
-        self._assignment(node, self._changed(node.value) if isinstance(node.value, ast.Call) else [])
+        if isinstance(node.value, ast.Call):
+            self._assigned_to(node, self._changed(node.value))
+        self.generic_visit(node)
 
     def _changed(self, call: ast.Call) -> list[ast.expr]:
         """What a call whose result nobody takes was there to change: the object of the method, and what it was given,
@@ -163,29 +175,52 @@ class Top(ast.NodeVisitor):
         method = [call.func] if isinstance(call.func, ast.Attribute) else []
         if self._is_cell:
             return [each for each in method if each.attr in MUTATING]
-        called = self._definitions.get(_root(call.func), ())
-        if "__name__" in map(_root, self._heads) or any(
-            self._is_flowfns(each) for _, on, _ in called for each in on
-        ):
+        if self._runs_the_program(call):
             return [*method]
-        if isinstance(call.func, ast.Name):
-            self._changed_by(call, called)
-        given = [*call.args, *(each.value for each in call.keywords)]
-        return [*method, *(each for each in given if isinstance(each, ast.Name))]
+        return [*method, *(each for each in _given(call) if isinstance(each, ast.Name))]
 
-    def _changed_by(
-        self, call: ast.Call, called: Iterable[tuple[_Heads, list[ast.expr], Definition]]
-    ) -> None:
-        """Note a call that changes what it isn't given: what the function names; or the object of a method, where what
-        is called is another name for one."""
-        functions = (node for *_, node in called if isinstance(node, Function))
-        names = dict.fromkeys(name for node in functions for name in changed_inside(node))
-        if any(_root(call.func) in others for others in self._aliases.values()):
-            names[_root(call.func)] = None
-        for name in names if not self._scope else ():
-            self._assignments.setdefault(name, []).append(
-                (self._heads, ast.copy_location(ast.Expr(call), call))
-            )
+    def _runs_the_program(self, call: ast.Call) -> bool:
+        called = self._definitions.get(_root(call.func), ())
+        return "__name__" in map(_root, self._heads) or any(
+            self._is_flowfns(each) for _, on, _ in called for each in on
+        )
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if not (self._scope or self._is_cell or self._runs_the_program(node)):
+            changed = [*changed_by_methods(node.func, *_given(node)), *self._changed_by(node)]
+            self._note(dict.fromkeys(changed), _as_statement(node))
+        self.generic_visit(node)
+
+    def _changed_by(self, call: ast.expr) -> list[str]:
+        """The names whose values a call of a function of the file changes in place, or a call under another name for a
+        method; a decorator is one, too. What it is given counts where the function changes what it is given."""
+        called, given = (call.func, _given(call)) if isinstance(call, ast.Call) else (call, [])
+        if not isinstance(called, ast.Name):
+            return []
+        functions = [node for *_, node in self._definitions.get(called.id, ()) if isinstance(node, Function)]
+        changed = {name for node in functions for name in changed_inside(node)}
+        parameters = {
+            each.arg for node in functions for each in ast.walk(node.args) if isinstance(each, ast.arg)
+        }
+        handed = [each.id for each in given if isinstance(each, ast.Name)] if changed & parameters else []
+        method = [called.id] if any(called.id in others for others in self._aliases.values()) else []
+        return [*dict.fromkeys([*sorted(changed - parameters), *handed, *method])]
+
+    def _note(self, names: Iterable[str], *statements: ast.Expr | Definition) -> None:
+        """Note what is done to values under these names, unless it is the call that was noted last."""
+        for name in names:
+            noted = self._assignments.setdefault(name, [])
+            if not (noted and _is_the_call(noted[-1][1], statements[0])):
+                noted.extend((self._heads, each) for each in statements)
+
+    def _over(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+        around = self._heads
+        for each in node.generators:
+            self._heads = (*self._heads, each.iter, *each.ifs)
+        self.generic_visit(node)
+        self._heads = around
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _over
 
     def visit_Assign(self, node: ast.Assign | ast.Delete) -> None:
         self._assignment(node, node.targets)
@@ -254,6 +289,18 @@ class Top(ast.NodeVisitor):
 def _root(expression: ast.expr) -> str:
     """The name that an expression begins with."""
     return ast.unparse(expression).partition(".")[0].partition(" ")[0]
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(each.value for each in call.keywords)]
+
+
+def _as_statement(expression: ast.expr) -> ast.Expr:
+    return ast.copy_location(ast.Expr(expression), expression)
+
+
+def _is_the_call(noted: _Binding, statement: ast.Expr | Definition) -> bool:
+    return isinstance(noted, ast.Expr) and isinstance(statement, ast.Expr) and noted.value is statement.value
 
 
 def _gives(statement: _Binding, name: str) -> bool:
