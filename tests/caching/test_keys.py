@@ -1382,6 +1382,47 @@ def test_a_script_that_is_started_has_the_keys_that_it_has_where_it_is_imported(
     assert run_python("-B", "app.py").stdout.strip() == imported
 
 
+RATED = {
+    "app": "from flowfn import CachePolicy, task\nIMPORT\nFILL\n"
+    "@task(cache_policy=CachePolicy())\ndef price(x):\n    return x * VALUE\n",
+    "rates": "RATES = {'low': 0}\nOTHERS = {}\nSHARE = None\n\n"
+    "def load(low, high=0):\n    RATES.update(low=low, high=high)\n\n"
+    "def rated(low):\n    def kept(made):\n        RATES[made.__name__] = low\n        return made\n    return kept\n\n"
+    "def share(value):\n    global SHARE\n    SHARE = [value]\n\n"
+    "def other(value):\n    OTHERS[value] = value\n\n"
+    "def shown(value):\n    return len(RATES) + value\n\n"
+    "def of(name):\n    return RATES[name]\n\ndef part():\n    return SHARE[0]\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("imported", "fill", "value", "busts"),
+    [
+        ("import rates", "rates.load(1)", "rates.RATES['low']", True),
+        ("import rates", "rates.load(1)", "rates.of('low')", True),
+        ("from rates import RATES, load", "load(1)", "RATES['low']", True),
+        ("from rates import load as fill, of", "done = fill(2, high=1)", "of('low')", True),
+        ("from rates import load, of", "for n in range(1): load(n)", "of('low')", True),
+        ("from rates import rated, RATES", "@rated(1)\ndef low(): pass", "RATES['low']", True),
+        ("import rates", "rates.share(1)", "rates.part()", True),
+        ("import rates", "rates.load(1); rates.load(2)", "rates.of('low')", True),
+        ("import rates", "rates.other(1)", "rates.of('low')", False),
+        ("import rates", "SHOWN = rates.shown(1)", "rates.of('low')", False),
+        ("import rates", "def later(): rates.load(1)", "rates.of('low')", False),
+        ("import rates", "if __name__ == '__main__': rates.load(1)", "rates.of('low')", False),
+    ],
+)
+def test_what_its_module_has_others_put_into_their_tables_counts(
+    found_in: Callable[..., str], imported: str, fill: str, value: str, busts: bool
+) -> None:
+    """A call at the top of the module counts where it changes what the task names, or what a helper does."""
+    edits = ("IMPORT", imported), ("FILL", fill), ("VALUE", value)
+    before = found_in(RATED, *edits)
+    assert before.startswith("app.price:")
+    edited = fill.replace("1", "3") if "load(2)" not in fill else "rates.load(2); rates.load(1)"
+    assert (before != found_in(RATED, edits[0], ("FILL", edited), edits[2])) == busts
+
+
 @pytest.mark.parametrize(
     ("imported", "value"),
     [

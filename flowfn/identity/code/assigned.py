@@ -11,8 +11,9 @@ when it is first named.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.util import resolve_name
+from types import FunctionType, ModuleType
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +23,15 @@ from flowfn.identity.digest import exact
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
-__all__ = ["absolute", "as_loaded", "line_changing", "lines_making", "source_of"]
+__all__ = [
+    "absolute",
+    "as_loaded",
+    "calls_that_change",
+    "line_changing",
+    "lines_calling",
+    "lines_making",
+    "source_of",
+]
 
 _MOST_IMPORTS = 16
 """How often a name may be imported on, before it's a circle."""
@@ -59,6 +68,28 @@ def line_changing(namespace: Mapping[str, Any], name: str) -> str:
     source = source_of(namespace)
     text = None if source is None else source.changed(name)
     return as_loaded(text, source, None) if source is not None and text else ""
+
+
+def calls_that_change(namespace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], set[str]]]:
+    """What the top of a project's module calls of its other ones that changes what these have: by which name, the
+    namespace of the other module, and the names there whose values it changes."""
+    source = source_of(namespace)
+    for called in source.calls if isinstance(source, Index) else ():
+        root, *parts = called.split(".")
+        function: Any = namespace.get(root)
+        for part in parts:
+            function = vars(function).get(part) if isinstance(function, ModuleType) else None
+        if type(function) is FunctionType and function.__globals__ is not namespace:
+            there = source_of(function.__globals__)
+            changed = there.changed_by(function.__name__) if isinstance(there, Index) else None
+            if changed:
+                yield called, function.__globals__, changed
+
+
+def lines_calling(namespace: Mapping[str, Any], names: Collection[str]) -> str:
+    """The lines at the top of a project's module that call these."""
+    source = source_of(namespace)
+    return as_loaded(source.calling(names), source, None) if isinstance(source, Index) else ""
 
 
 def as_loaded(text: str, source: Index | Cells, value: Any) -> str:

@@ -21,7 +21,14 @@ from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from flowfn.identity.code.assigned import as_loaded, line_changing, lines_making, source_of
+from flowfn.identity.code.assigned import (
+    as_loaded,
+    calls_that_change,
+    line_changing,
+    lines_calling,
+    lines_making,
+    source_of,
+)
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import assigned_around, steps_of
 from flowfn.identity.code.decorated import decorators_of
@@ -99,6 +106,8 @@ class Dependencies:
                 words, counted := f"{name}: {words}".encode("utf-8", "surrogatepass")
             )
             self._digests.add(counted)
+        if walk.scopes:
+            self._count_calls(walk.scopes[0][0].__globals__)
         for each, _, _ in scopes:
             self._module(each.__globals__)
             self._behind += imported_by(each)
@@ -195,6 +204,20 @@ class Dependencies:
             self._count_text(
                 f"{module_name(str(namespace.get('__name__')))}.{name}", text, namespace, besides=name
             )
+
+    def _count_calls(self, namespace: Mapping[str, Any]) -> None:
+        """Count what the function's own module calls of others, where that changes what is named: a table, say, that
+        these fill with what they are given (`rates.load("eu")`)."""
+        found = _contents([*self._at.values()])
+        named = {id(each) for each in found if can_be_looked_at(each) and not is_constant(each)}
+        calls = {
+            called
+            for called, there, changed in calls_that_change(namespace)
+            if any((id(there), name) in self._at or id(there.get(name)) in named for name in changed)
+        }
+        if calls:
+            name = module_name(str(namespace.get("__name__")))
+            self._count_text(f"calls of {name}", lines_calling(namespace, calls), namespace)
 
     def _count_text(self, name: str, text: str, namespace: Mapping[str, Any], besides: str = "") -> None:
         """Count code of a module, and what it names but for one name, as it is written."""

@@ -7,7 +7,7 @@ which count with it, as they decide whether and how often it runs; and what a fu
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 from typing import Final
 
@@ -52,6 +52,8 @@ class Top(ast.NodeVisitor):
         self.imports: dict[str, list[tuple[str, str]]] = {}
         """The names that the top of the file has from other modules: from which, of several the last one last, and what
         they are called there; the empty name is the module itself."""
+        self._calls: list[tuple[str, _Heads, ast.expr, Definition | None]] = []
+        """What the top of the file calls of other modules', or decorates with."""
         self.stars: list[str] = []
         """The modules of which it has all names, the first first."""
         self._scope: list[str] = []
@@ -96,7 +98,7 @@ class Top(ast.NodeVisitor):
             known |= dict.fromkeys(new)
         return [*known][1:]
 
-    def _under_heads(self, found: list[tuple[_Heads, str]]) -> str | None:
+    def _under_heads(self, found: Iterable[tuple[_Heads, str]]) -> str | None:
         return "\n".join(line for heads, text in found for line in (*map(self._text, heads), text)) or None
 
     def _is_flowfns(self, decorator: ast.expr) -> bool:
@@ -106,6 +108,26 @@ class Top(ast.NodeVisitor):
         return any(
             module.partition(".")[0] in ("flowfn", "graph_compat", "langgraph") for module, _ in places
         )
+
+    @property
+    def calls(self) -> set[str]:
+        """What the top of the file calls, or decorates with, of what other modules have."""
+        return {name for name, *_ in self._calls}
+
+    def calling(self, names: Collection[str]) -> str:
+        """All such calls of these, reduced, each with what it stands under and what it decorates."""
+        told = (
+            (heads, ast.unparse(call) if on is None else _defined([call], on))
+            for name, heads, call, on in self._calls
+            if name in names
+        )
+        return self._under_heads(told) or ""
+
+    def changed_by(self, function: str) -> set[str]:
+        """The names of the file whose values a function of it changes in place, or exchanges."""
+        nodes = [node for *_, node in self._definitions.get(function, ()) if isinstance(node, Function)]
+        exchanged = (each.names for node in nodes for each in ast.walk(node) if isinstance(each, ast.Global))
+        return {name for node in nodes for name in changed_inside(node)}.union(*exchanged)
 
     @property
     def given(self) -> Iterable[str]:
@@ -158,6 +180,7 @@ class Top(ast.NodeVisitor):
                 lambda each: not self._is_flowfns(each), reversed(node.decorator_list)
             ):
                 self._note(self._changed_by(decorator), _as_statement(decorator), node)
+                self._note_call(decorator, node)
 
     def visit_Global(self, node: ast.Global) -> None:
         if self._scope:
@@ -189,7 +212,13 @@ class Top(ast.NodeVisitor):
         if not (self._scope or self._is_cell or self._runs_the_program(node)):
             changed = [*changed_by_methods(node.func, *_given(node)), *self._changed_by(node)]
             self._note(dict.fromkeys(changed), _as_statement(node))
+            self._note_call(node)
         self.generic_visit(node)
+
+    def _note_call(self, call: ast.expr, on: Definition | None = None) -> None:
+        name = _dotted(call.func if isinstance(call, ast.Call) else call)
+        if name.partition(".")[0] in self.imports:
+            self._calls.append((name, self._heads, call, on))
 
     def _changed_by(self, call: ast.expr) -> list[str]:
         """The names whose values a call of a function of the file changes in place, or a call under another name for a
@@ -289,6 +318,16 @@ class Top(ast.NodeVisitor):
 def _root(expression: ast.expr) -> str:
     """The name that an expression begins with."""
     return ast.unparse(expression).partition(".")[0].partition(" ")[0]
+
+
+def _dotted(expression: ast.expr) -> str:
+    """A name, and those of attributes after it; empty for what is none."""
+    match expression:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=inner, attr=attribute) if root := _dotted(inner):
+            return f"{root}.{attribute}"
+    return ""
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
