@@ -45,8 +45,8 @@ class Told:
         self._wakes: list[Wake] = []
 
     def of(self, future: Future[Any]) -> None:
-        """Tell of a call that was settled, in whose context this is called: who waits on a loop by `wake`, others apart,
-        as part of the same run."""
+        """Tell of a call that was settled, in its context: who waits on a loop by `wake`, others apart, as part of the
+        same run."""
         if wakes := future.told_by(Wake):
             self._wakes += wakes
         else:
