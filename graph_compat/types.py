@@ -166,7 +166,7 @@ class GraphOutput(values.GraphOutput, Generic[StateT]):
 _INSTEAD = "Its `value` has the keys, its `interrupts` the questions."
 
 
-class TaskPayload(TypedDict, total=False):
+class TaskPayload(TypedDict):
     """The start of a task, in a `tasks` stream."""
 
     id: str
@@ -186,7 +186,7 @@ class TaskResultPayload(TypedDict):
     interrupts: list[dict[str, Any]]
 
 
-class CheckpointTask(TypedDict, total=False):
+class CheckpointTask(TypedDict):
     """A task that is due, in a `checkpoints` stream."""
 
     id: str

@@ -50,7 +50,8 @@ def _typed(schema: Any) -> Any:
         return schema if has_fields(schema) else _plain(schema)
     hints = get_type_hints(schema, include_extras=True)
     made = TypedDict(schema.__name__, {key: _told(schema, key, hint) for key, hint in hints.items()})  # type: ignore[misc]
-    made.__doc__ = schema.__doc__
+    is_the_authors = schema.__module__.partition(".")[0] != __name__.partition(".")[0]
+    made.__doc__ = schema.__doc__ if is_the_authors else None  # the description of the JSON schema
     return made
 
 

@@ -1,6 +1,7 @@
-"""The states of agents."""
+"""The states of agents.
 
-from __future__ import annotations
+Annotations are no text here: which keys may be left out is read of them when a class is made.
+"""
 
 from functools import cache
 from typing import Annotated, Any, NotRequired, get_type_hints

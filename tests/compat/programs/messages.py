@@ -299,3 +299,18 @@ async def components_are_merged_by_id(t):
         ([], gone),
     ):
         t.note("merged", t.raises(ui_message_reducer, left, right))
+
+
+async def the_json_schema_of_a_state_of_messages(t):
+    """The library's own state says nothing of itself; one that extends it says what its author wrote."""
+
+    class Noted(MessagesState):
+        """Messages, and notes on them."""
+
+        notes: list[str]
+
+    for state in (MessagesState, Noted):
+        builder = StateGraph(state).add_node("a", lambda given: given)
+        graph = builder.add_edge(START, "a").add_edge("a", END).compile()
+        for schema in (graph.get_input_jsonschema(), graph.get_output_jsonschema()):
+            t.note("schema", {key: value for key, value in schema.items() if key != "$defs"})

@@ -328,3 +328,21 @@ async def fields_of_an_interrupt(t: Trace) -> None:
 
     found = dataclasses.asdict(Interrupt(value=1, id="i"))
     t.note("fields", {name: found[name] for name in sorted(found)})
+
+
+async def keys_that_may_be_left_out(t: Trace) -> None:
+    """What a typed dict requires, by which validators and factories of test data go."""
+    from langgraph import graph, types
+    from langgraph.prebuilt import chat_agent_executor
+
+    states = [graph.MessagesState, chat_agent_executor.AgentState]
+    states += [chat_agent_executor.AgentStateWithStructuredResponse]
+    parts = [types.TaskPayload, types.TaskResultPayload, types.CheckpointTask, types.CheckpointPayload]
+    parts += [
+        types.ValuesStreamPart,
+        types.UpdatesStreamPart,
+        types.MessagesStreamPart,
+        types.TasksStreamPart,
+    ]
+    for cls in (*states, *parts):
+        t.note(cls.__name__, (sorted(cls.__required_keys__), sorted(cls.__optional_keys__)))
