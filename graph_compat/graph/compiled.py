@@ -32,6 +32,7 @@ from graph_compat.graph.schema import maker
 from graph_compat.graph.watched import ending_for
 from graph_compat.langchain.graph_runs import graph_run
 from graph_compat.langchain.messages import load_classes
+from graph_compat.langchain.runnable import of_runnables
 from graph_compat.langchain.tokens import listening
 from graph_compat.snapshot import StateSnapshot
 from graph_compat.types import GraphOutput
@@ -57,10 +58,20 @@ class CompiledGraph(Nested):
     """A program that runs: what compiled state graphs and `Pregel` share.
 
     `checkpointer`, `store`, `cache`, `name`, `stream_mode`, `context_schema` and `step_timeout` (seconds that a
-    superstep may take) may be set; the next call goes by them.
+    superstep may take) may be set; the next call goes by them. The class has them too, for mocks that are made of it.
     """
 
     input_channels: Any
+    checkpointer: Any = None
+    store: Any = None
+    cache: Any = None
+    name: str = "LangGraph"
+    stream_mode: str | Sequence[str] = "values"
+    stream_eager: bool = False
+    """Chunks are shown when they are there, in every mode; so it changes nothing."""
+    context_schema: type[Any] | None = None
+    config: Mapping[str, Any] | None = None
+    step_timeout: float | None = None
     retry_policy: tuple[RetryPolicy, ...] = ()
     cache_policy: CachePolicy | None = None
 
@@ -135,7 +146,7 @@ class CompiledGraph(Nested):
             {**(one or {}), "recursion_limit": DEFAULT_RECURSION_LIMIT if limit is None else limit}
             for one, limit in zip(given, limits, strict=True)
         ]
-        return self.__getattr__(method)(inputs, limited, **options)
+        return of_runnables(method, self, type(self))(inputs, limited, **options)
 
     @property
     def _has_own_name(self) -> bool:

@@ -16,7 +16,7 @@ from graph_compat.graph.configs import merged_config
 from graph_compat.graph.json_schemas import model_of_config
 from graph_compat.graph.node import stops
 from graph_compat.graph.protocol import PregelProtocol
-from graph_compat.langchain.runnable import AsRunnable
+from graph_compat.langchain.runnable import AsRunnable, of_runnables
 from graph_compat.types import All
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
@@ -90,7 +90,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
 
             return started(self, input, config, transformers=transformers, **kwargs)
         _refuse_transformers(version, transformers)
-        return self.__getattr__("stream_events")(input, config, version=version, **kwargs)
+        return of_runnables("stream_events", self, type(self))(input, config, version=version, **kwargs)
 
     def astream_events(
         self,
@@ -107,7 +107,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
 
             return astarted(self, input, config, transformers=transformers, **kwargs)
         _refuse_transformers(version, transformers)
-        return self.__getattr__("astream_events")(input, config, version=version, **kwargs)
+        return of_runnables("astream_events", self, type(self))(input, config, version=version, **kwargs)
 
     def validate(self) -> Any:
         """The graph: it was checked when it was made."""

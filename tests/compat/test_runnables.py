@@ -14,6 +14,11 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel
 
+from graph_compat.graph.state import CompiledStateGraph
+from graph_compat.langchain.runnable import MEMBERS
+from graph_compat.prebuilt import ToolNode
+from graph_compat.pregel import Pregel
+
 from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH
 from .trace import Mask, render
 
@@ -360,3 +365,11 @@ def test_a_stop_iteration_is_told_by_the_name_of_the_node(place: str, listens: b
     builder.add_edge(graph.START, "one").add_conditional_edges("one", ends if place == "router" else str)
     with pytest.raises(RuntimeError, match=r"'one' raised StopIteration\(\)"):
         builder.compile().invoke({"messages": [called]}, {"callbacks": [Log()] if listens else []})
+
+
+def test_classes_show_all_that_a_runnable_has() -> None:
+    """What LangChain adds to `Runnable` is lent to graphs and tool nodes once `MEMBERS` names it."""
+    public = {name for name in dir(Runnable) if not name.startswith("_")}
+    for cls in (CompiledStateGraph, Pregel, ToolNode):
+        assert public - {*dir(cls)} == set()
+    assert {*MEMBERS.split()} < public

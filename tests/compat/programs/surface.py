@@ -346,3 +346,31 @@ async def keys_that_may_be_left_out(t: Trace) -> None:
     ]
     for cls in (*states, *parts):
         t.note(cls.__name__, (sorted(cls.__required_keys__), sorted(cls.__optional_keys__)))
+
+
+async def mocks_of_graphs(t: Trace) -> None:
+    """A mock that is made of a class, or of a graph, has what a graph has, and code can be patched in either."""
+    from unittest.mock import MagicMock, create_autospec, patch
+
+    from langgraph import graph, prebuilt, pregel
+    from langgraph.graph.state import CompiledStateGraph
+
+    compiled = graph.StateGraph(dict).add_node("a", lambda state: state).set_entry_point("a").compile()
+    names = (
+        "as_tool assign astream_log bind config_specs get_prompts input_schema map output_schema pick pipe "
+    )
+    names += "transform with_config with_fallbacks with_listeners with_retry with_types batch abatch stream"
+    of_graphs = " checkpointer store cache name stream_mode stream_eager step_timeout config context_schema"
+    specs = [(CompiledStateGraph, of_graphs), (pregel.Pregel, of_graphs), (compiled, of_graphs)]
+    for spec, more in [*specs, (prebuilt.ToolNode, ""), (prebuilt.ToolNode([]), "")]:
+        mock = MagicMock(spec=spec)
+        t.note("missing", [name for name in (names + more).split() if not hasattr(mock, name)])
+    for name in ("with_retry", "bind", "stream"):
+        with patch.object(CompiledStateGraph, name, return_value="patched"):
+            t.note(name, getattr(compiled, name)())
+        with patch.object(compiled, name, return_value="patched"):
+            t.note(name, getattr(compiled, name)())
+    made = create_autospec(compiled)
+    made.with_retry.return_value.invoke.return_value = {"x": 1}
+    t.note("made", made.with_retry(stop_after_attempt=2).invoke({}))
+    t.note("itself", compiled.with_retry(stop_after_attempt=1).invoke({"x": 2}))
