@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from checkpointers.base import CheckpointSaver
@@ -27,21 +26,25 @@ _WRITING = {prefix + name for prefix in _COLOURS for name in ("put", "put_writes
 def is_foreign(target: Any) -> TypeGuard[Any]:
     """Whether something is a saver that is used through LangGraph's methods.
 
-    That is whatever has them and isn't a saver of flowfn's, and one of flowfn's whose subclass has replaced any. Where
-    it has replaced only those that read, what it writes isn't.
+    That is whatever has them and isn't a saver of flowfn's, and one of flowfn's of which any is replaced: by a
+    subclass, or by who has set it. Where only those are that read, what it writes isn't.
     """
     if isinstance(target, CheckpointSaver):
-        return bool(_replaced(type(target)))
+        return bool(_replaced(target))
     if isinstance(target, type | Saver):
         return False
     return any(all(hasattr(target, prefix + name) for name in METHODS) for prefix in _COLOURS)
 
 
-@lru_cache(maxsize=256)
-def _replaced(kind: type) -> frozenset[str]:
-    """Which of the methods a subclass of a saver of flowfn's has replaced."""
+def _replaced(saver: CheckpointSaver) -> frozenset[str]:
+    """Which of the methods of a saver of flowfn's are none of `CheckpointSaver`'s; looked at anew each time, since a
+    test may have set one, and taken it away again.
+    """
+    kind, own = type(saver), vars(saver)
     names = [prefix + name for prefix in _COLOURS for name in METHODS]
-    return frozenset(name for name in names if getattr(kind, name) is not getattr(CheckpointSaver, name))
+    return frozenset(
+        name for name in names if name in own or getattr(kind, name) is not getattr(CheckpointSaver, name)
+    )
 
 
 def adapted(saver: Any) -> ForeignSaver | PartlyForeign:
@@ -55,7 +58,7 @@ def adapted(saver: Any) -> ForeignSaver | PartlyForeign:
 
 
 def _made(saver: Any) -> ForeignSaver | PartlyForeign:
-    if isinstance(saver, CheckpointSaver) and not (replaced := _replaced(type(saver))) & _WRITING:
+    if isinstance(saver, CheckpointSaver) and not (replaced := _replaced(saver)) & _WRITING:
         from checkpointers.foreign.partly import PartlyForeign
 
         return PartlyForeign(saver, replaced)

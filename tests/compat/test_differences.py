@@ -33,6 +33,9 @@ INSTEAD = {
     # A question and its answer are calls with an identity of their own, not writes of the task that asked.
     Name("savers", "what_an_interrupt_puts"): "Interrupt(value='?'",
     Name("savers", "a_saver_around_another"): "go on through that saver",
+    Name(
+        "savers", "a_method_that_a_test_replaces_after_a_run"
+    ): "invoke: {'x': ['i', 'a', 'b', 'i', 'a', 'b']}",
     Name("savers", "classes_made_inside_functions"): "seen: ['Point', 'Pair', 'Colour']",
     Name("savers", "models_that_were_given_their_types"): "seen: [('Page[int]', Page[int](items=[1]))]",
     Name("savers", "root_models"): "seen: [('Rows', Rows(root=[1]))]",

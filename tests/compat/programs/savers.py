@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypedDict, TypeVar
+from unittest.mock import patch
 
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -793,6 +794,45 @@ async def what_a_savers_method_raises(t):
             await t.state(graph, config())
         if faulty == "list":
             await t.history(graph, config())
+
+
+def _failing(t, target, name):
+    """A patch of a saver's method, or of all savers' of a class, that fails as a lost database does."""
+    return patch.object(
+        target, f"a{name}" if t.asyncio else name, side_effect=ConnectionResetError(f"no {name}")
+    )
+
+
+def _two_steps(t, saver):
+    builder = StateGraph(State)
+    builder.add_node("a", t.node(lambda state: {"x": ["a"]}))
+    builder.add_node("b", t.node(lambda state: {"x": ["b"]}))
+    return builder.add_edge(START, "a").add_edge("a", "b").compile(checkpointer=saver)
+
+
+async def methods_that_a_test_replaces(t):
+    """A failure that a test injects is a run's, be it of one saver or of all; another saver's run goes on."""
+    for name in ("get_tuple", "put", "put_writes"):
+        saver = InMemorySaver()
+        for target in (saver, InMemorySaver):
+            with _failing(t, target, name):
+                await t.invoke(_two_steps(t, saver), {"x": ["i"]}, config(), durability="sync")
+        await t.invoke(_two_steps(t, InMemorySaver()), {"x": ["i"]}, config())
+    saver = InMemorySaver()
+    put = "aput" if t.asyncio else "put"
+    with patch.object(saver, put, wraps=getattr(saver, put)) as watched:
+        await t.invoke(_two_steps(t, saver), {"x": ["i"]}, config(), durability="sync")
+    t.note("puts", watched.call_count)
+
+
+@differs("a saver's methods are looked at once")
+async def a_method_that_a_test_replaces_after_a_run(t):
+    """The graph has come to know its saver."""
+    saver = InMemorySaver()
+    graph = _two_steps(t, saver)
+    await t.invoke(graph, {"x": ["i"]}, config(), durability="sync")
+    with _failing(t, saver, "put"):
+        await t.invoke(graph, {"x": ["i"]}, config(), durability="sync")
 
 
 class Plain:
