@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import partial, wraps
@@ -18,7 +18,7 @@ from flowfn.functional.wrapping import defined, plain
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, policies_of
 from graph_compat.blocking import blocking
 from graph_compat.cache.port import port_of
-from graph_compat.injection import filled, frame_here, wanted_by
+from graph_compat.injection import Wanted, filled, frame_here, is_coroutine_function, wanted_by
 from graph_compat.langchain.node_runs import NodeRun, task_run
 from graph_compat.warnings import renamed
 
@@ -29,12 +29,34 @@ R = TypeVar("R")
 class TaskFunction(Task[P, R]):
     """A function whose calls inside a graph are durable. Made by `@task`; calling it gives a future."""
 
+    _self_stub = None
+    """What a test has set as `func`, and the definition of the author's function."""
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         frame_here()
         try:
             return call_task(self._self_definition, args, kwargs, sys._getframe().f_back)
         except AsyncInBlockingRun as error:
             raise RuntimeError(f"In an sync context async tasks cannot be called. {error}") from None
+
+    @property
+    def func(self) -> Callable[P, Any]:
+        """The plain function, or what a test has set in its place: that is called then, in a run as well, and nothing
+        of it is kept in a cache. Calls are named and matched as before.
+        """
+        return super().func if self._self_stub is None else self._self_stub[0]
+
+    @func.setter
+    def func(self, function: Callable[..., Any]) -> None:
+        authors = self._self_definition if self._self_stub is None else self._self_stub[1]
+        if function is authors.author_function:
+            self._self_definition, self._self_stub = authors, None
+        else:
+            self._self_definition, self._self_stub = _replaced(authors, function), (function, authors)
+
+    @func.deleter
+    def func(self) -> None:
+        self.func = self.__wrapped__
 
     @property
     def retry_policy(self) -> Sequence[RetryPolicy]:
@@ -130,11 +152,30 @@ def _limit(timeout: float | timedelta | TimeoutPolicy | None) -> Any:
     return policy if policy is not None and policy.idle_timeout is not None else policy and policy.run_timeout
 
 
-def _filling(definition: Definition) -> Definition:
+def _replaced(authors: Definition, function: Callable[..., Any]) -> Definition:
+    """The definition of a task for which something else is called."""
+    is_async = is_coroutine_function(function)
+    called = authors.with_options(
+        function=function,
+        stands_for=authors.author_function,
+        is_async=is_async,
+        is_generator=False,
+        injects=False,
+        cache=None,
+        timeout=authors.timeout if is_async else None,
+    )
+    return _told(_filling(called, wanted_by(function)))
+
+
+def _filling(definition: Definition, asked: Iterable[Wanted] | None = None) -> Definition:
     """The definition of a function whose `config`, `runtime` and such are a graph's."""
-    wanted = [
-        want for want in wanted_by(definition.author_function) if want.name in definition.parameters.injected
-    ]
+    if asked is None:
+        asked = (
+            want
+            for want in wanted_by(definition.author_function)
+            if want.name in definition.parameters.injected
+        )
+    wanted = list(asked)
     if not wanted:
         return definition
     function = definition.function

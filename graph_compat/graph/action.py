@@ -103,7 +103,9 @@ def action_of(source: Any, name: str) -> Action:
     Raises:
         TypeError: it can be neither called nor invoked.
     """
-    if isinstance(source, Workflow) and isinstance(source, Nested):
+    if issubclass(type(source), Workflow) and isinstance(
+        source, Nested
+    ):  # a mock of one says it is one, and isn't
         return Action(source, name, source.as_node, source.as_node_on_loop)
     if is_runnable(source):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))

@@ -17,6 +17,7 @@ INSTEAD = {
     Name("configurations", "a_saver_in_a_configuration"): "A configuration names no saver",
     Name("policies", "a_handler_beside_a_question_that_is_answered"): "times: 1",
     Name("policies", "a_handler_of_an_abandoned_superstep"): "values={'x': ['i', 'update', 'handled']}",
+    Name("functional", "a_mock_as_the_function_of_a_task"): "  : {'add': 'mocked'}\n  : {'flow': 'mocked'}",
     Name("functional", "a_caught_failure_before_a_question"): "invoke: ['caught', '!']",
     Name("batches", "limits_of_batches"): "steps: [30]\nsteps: [30]",
     Name("batches", "limits_of_batches_as_they_complete"): "come: [(0, 30)]\ncome: [(0, 30)]",

@@ -6,13 +6,14 @@ import logging
 import pickle
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Literal
-from unittest.mock import MagicMock
+from unittest.mock import AsyncMock, MagicMock, Mock, create_autospec
 
 from langchain_core.runnables import AddableDict, RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config, get_store, get_stream_writer
 from langgraph.errors import NodeError
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -598,3 +599,17 @@ async def a_builder_elsewhere(t: Trace) -> None:
     builder = _of_two(t)
     for made in (copy.copy(builder), copy.deepcopy(builder), pickle.loads(pickle.dumps(builder))):
         await t.invoke(made.compile(), {"x": []})
+
+
+async def mocks_as_nodes(t: Trace) -> None:
+    """A mock of a graph is invoked, as the graph would be; any other is called."""
+    compiled = StateGraph(State).add_node("a", lambda state: {"x": ["a"]}).add_edge(START, "a").compile()
+    for mock in (MagicMock(spec=CompiledStateGraph), create_autospec(compiled), MagicMock()):
+        method = "ainvoke" if t.asyncio else "invoke"
+        setattr(mock, method, (AsyncMock if t.asyncio else Mock)(return_value={"x": ["mocked"]}))
+        mock.return_value = {"x": ["called"]}
+        graph = StateGraph(State).add_node("sub", mock).add_edge(START, "sub").compile()
+        await t.invoke(graph, {"x": []})
+        await t.stream(graph, {"x": []}, subgraphs=True)
+        t.note("invoked", getattr(mock, method).call_count)
+        t.note("nested", [name for name, _ in graph.get_subgraphs()])

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from typing import Any
+from unittest.mock import patch
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import FakeListChatModel
@@ -1028,3 +1029,57 @@ async def chunks_that_cannot_be_stored(t: Trace) -> None:
         return len(list(inner.stream(n, stream_mode="custom")))
 
     await t.invoke(entrypoint(checkpointer=InMemorySaver())(t.node(wf)), 1, ONE)
+
+
+def _calling(t: Trace) -> tuple[Any, Any]:
+    """A task, and a workflow that calls it."""
+
+    @task
+    def add(x: int) -> int:
+        return x + 1
+
+    async def flow(x: int) -> Any:
+        return await t.value(add(x))
+
+    return add, entrypoint(checkpointer=InMemorySaver())(t.node(flow))
+
+
+def _stub(name: str, function: Any) -> Any:
+    """A function by another name."""
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+async def functions_that_a_test_replaces(t: Trace) -> None:
+    """What a test sets as a task's function is called in its place, with what it asks for itself, until it is gone."""
+    add, flow = _calling(t)
+    config: Any = {"configurable": {"thread_id": "1"}}
+
+    def told(x: int, *, writer: StreamWriter) -> int:
+        writer("told")
+        return x * 10
+
+    async def awaited(x: int) -> int:
+        return x * 100
+
+    for stub in (lambda x: x * 2, told, t.node(awaited)):
+        with patch.object(add, "func", _stub("add", stub)):
+            t.note("set", add.func is stub)
+            await t.stream(flow, 1, config, stream_mode=["custom", "updates", "tasks"])
+    await t.invoke(flow, 1, config)
+    authors = add.func
+    add.func = _stub("add", lambda x: "set")
+    await t.invoke(flow, 1, config)
+    add.func = authors
+    await t.invoke(flow, 1, config)
+
+
+@differs("a task keeps its name")
+async def a_mock_as_the_function_of_a_task(t: Trace) -> None:
+    """It has no name of its own."""
+    add, flow = _calling(t)
+    config: Any = {"configurable": {"thread_id": "1"}}
+    with patch.object(add, "func", return_value="mocked"):
+        await t.stream(flow, 1, config, stream_mode="updates")
+    with patch.object(add, "func", lambda x: "stubbed"):
+        await t.stream(flow, 1, config, stream_mode="updates")
