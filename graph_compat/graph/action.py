@@ -103,9 +103,8 @@ def action_of(source: Any, name: str) -> Action:
     Raises:
         TypeError: it can be neither called nor invoked.
     """
-    if issubclass(type(source), Workflow) and isinstance(
-        source, Nested
-    ):  # a mock of one says it is one, and isn't
+    is_workflow = issubclass(type(source), Workflow)  # not by `isinstance`: a mock of one says that it is one
+    if is_workflow and isinstance(source, Nested):
         return Action(source, name, source.as_node, source.as_node_on_loop)
     if is_runnable(source):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
