@@ -48,5 +48,7 @@ class Later:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # whoever looks at all that there is in a module needs nothing of it
+            raise AttributeError(f"{self._module} isn't asked for {name!r} here")
         value = vars(self)[name] = getattr(import_module(self._module), name)
         return value
