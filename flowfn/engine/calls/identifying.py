@@ -29,7 +29,7 @@ def identify(call: Call, frame: Frame) -> None:
     definition, run = call.definition, frame.run
     assert run.journal is not None
     arguments = definition.identifying(call.args, call.kwargs)
-    call.arguments = counted = {**arguments, **told} if (told := told_to(frame)) else arguments
+    call.arguments = counted = arguments if called_back.get() is None else {**arguments, **told_to(frame)}
     call.digest = digested = digest(counted, run.root.window)
     if digested.weak and (given := given_to_arguments(arguments)):
         call.arguments = counted = {**counted, **given}
