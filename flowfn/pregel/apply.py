@@ -169,16 +169,16 @@ def peek(
     that it only adds to isn't merged again for the next checkpoint; who looks is shown a copy, and may change it.
     """
     changed = apply(program, checkpoint, [Batch(name, writes, path, _ASIDE)]).cells
-    merged = {}
+    cells, merged = {**checkpoint.values, **changed}, {}
     for channel, cell in changed.items():
-        if type(cell) is list and channel not in program.replaced:
+        if cell is MISSING:
+            del cells[channel]
+        elif type(cell) is list and channel not in program.replaced:
             given = [value for key, value in writes if key == channel]
             if _only_grew(cell, checkpoint.values.get(channel), given):
                 merged[channel] = given, cell
+                cells[channel] = cell.copy()
     checkpoint.peeked = program, (name, path), merged
-    cells = {**checkpoint.values, **changed, **{key: cell.copy() for key, (_, cell) in merged.items()}}
-    for channel in [channel for channel, cell in changed.items() if cell is MISSING]:
-        del cells[channel]
     return View(program.channels, cells, managed, program.direct)
 
 
