@@ -355,7 +355,8 @@ class Workflow(Stateful, Generic[P, R]):
         """`invoke` for each input, in parallel; the results in the order of the inputs.
 
         `return_exceptions` puts an error into the place of its result; else the first one is raised. The
-        `max_concurrency` of the first config also says how many of them run at the same time, 32 if it is unset.
+        `max_concurrency` of the first config also says how many of them run at the same time at most, 32 if it is
+        unset. Where they only compute, on a saver that is quick, there are fewer: they would hold each other up.
         """
         from flowfn.hosts.side_by_side import side_by_side
 
