@@ -2,19 +2,19 @@
 
 Known keys: `configurable` (with `thread_id`, `checkpoint_id`, `checkpoint_ns`, and the user's own),
 `recursion_limit`, `max_concurrency`, `executor`, `tags`, `metadata`, `run_id`, `progress`. Unknown top-level keys
-belong to others (callbacks, run_name) and are handed on untouched; flowfn's own workflows refuse one that is all but a
-known one, since it is meant for them, and would do nothing.
+belong to others (callbacks, run_name) and are handed on untouched; flowfn's own workflows refuse a misspelling of
+a known one, which would do nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import check_executor
+from flowfn.options import nearly
 from flowfn.python.unicode import is_unicode
 
 if TYPE_CHECKING:
@@ -146,10 +146,21 @@ _NONE = RunConfig()
 
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
-_OURS = "configurable recursion_limit max_concurrency executor tags metadata run_id progress"
-
-_KEYS = (*_OURS.split(), "callbacks", "run_name", "thread_id")
-"""What a caller may have meant by a key; `thread_id` isn't one, and those of others are no misspelling of ours."""
+_KEYS = (
+    *(
+        "configurable",
+        "recursion_limit",
+        "max_concurrency",
+        "executor",
+        "tags",
+        "metadata",
+        "run_id",
+        "progress",
+    ),
+    *("callbacks", "run_name", "thread_id"),
+)
+"""What a caller may have meant by a key. Not all are read: `callbacks` and `run_name` are LangChain's, and `thread_id`
+belongs into `configurable`."""
 
 _OF_A_TASK = ("step", "node", "triggers", "path", "checkpoint_ns")
 
@@ -202,7 +213,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
 
 
 def check_keys(config: RunConfig) -> RunConfig:
-    """The configuration, unless a key in it is all but a known one.
+    """The configuration, unless a key in it is a misspelling of a known one.
 
     Raises:
         InvalidInput: one is.
@@ -211,18 +222,9 @@ def check_keys(config: RunConfig) -> RunConfig:
         meant = None if key in _KEYS else nearly(key, _KEYS)
         if meant is not None:
             raise InvalidInput(
-                f"config[{key!r}] is unknown: write {meant!r}, or another name if it is your own"
+                f"config[{key!r}] is unknown: write {meant!r}, or another key if it is your own"
             )
     return config
-
-
-@lru_cache(256)
-def nearly(key: Any, known: tuple[str, ...]) -> str | None:
-    """The one of some keys that another is all but; None where it is none, or no text."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(key.lower(), known, 1, 0.85) if isinstance(key, str) else []
-    return found[0] if found else None
 
 
 def located(thread: str, namespace: str, checkpoint: str, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from flowfn.errors import InvalidInput
@@ -95,21 +95,22 @@ _ATTRIBUTES = {
 def refuse_others(
     where: str,
     others: Iterable[str],
-    known: Iterable[str] | None = None,
+    known: Iterable[str] | None,
     words: Mapping[str, str] = _CALLED_HERE,
 ) -> None:
     """Refuse arguments that there aren't.
 
     Args:
-        known: the arguments that there are, if that is known.
+        known: the arguments that there are, None for none.
         words: what other libraries call them, and what to write for it.
 
     Raises:
-        TypeError: there are some; Python's own, with what to write instead where another library has it, or where it is
-            all but one of those that are known.
+        TypeError: there are some; Python's own, with what to write instead where another library has it, or where it
+            is a misspelling.
     """
     for name in others:
-        meant = _meant(name, words) or "".join(f"{like}=…" for like in _near(name, known))
+        like = nearly(name, tuple(known or ()))
+        meant = _meant(name, words) or (f"{like}=…" if like else "")
         advice = f": write {meant}" if meant else ""
         raise TypeError(f"{where} got an unexpected keyword argument {name!r}{advice}")
 
@@ -140,15 +141,25 @@ def attribute_here(kind: str, asked: str, known: Iterable[str]) -> str:
     Args:
         known: the attributes that there are.
     """
-    return _meant(asked, _ATTRIBUTES[kind]) or "".join(f"{{name}}.{like}" for like in _near(asked, known))
+    like = nearly(asked, tuple(known))
+    return _meant(asked, _ATTRIBUTES[kind]) or (f"{{name}}.{like}" if like else "")
 
 
 def _meant(name: str, words: Mapping[str, str]) -> str:
     return next((here for theirs, here in words.items() if name in theirs.split()), "")
 
 
-def _near(name: str, known: Iterable[str] | None) -> list[str]:
-    """The one of those that are known which a name may be a misspelling of, if there is one."""
+@lru_cache(256)
+def nearly(name: Any, known: tuple[str, ...]) -> str | None:
+    """The one of those that are known which a name is a misspelling of; None where there is none, or it is no text.
+
+    Case makes no difference, and about one letter in six may. The first one is the same: so is a misspelling told from
+    another word, as `read_id` is none of `thread_id`.
+    """
     from difflib import get_close_matches
 
-    return get_close_matches(name, list(known or ()), 1, 0.8)
+    if not isinstance(name, str):
+        return None
+    lower = name.lower()
+    alike = get_close_matches(lower, [each for each in known if each[:1] == lower[:1]], 1, 0.84)
+    return alike[0] if alike else None

@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": {"flowfn.python.meant", "flowfn.python.typed_dicts"},
-    "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.python.unicode"},
+    "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.options", "flowfn.python.unicode"},
     "flowfn.serde": NOUNS | {"flowfn.python", "flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import Durability, OnBusy, RunConfig, nearly
+from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.engine.hosts import Hosts, refused_async
@@ -23,7 +23,7 @@ from flowfn.invocation.nesting import is_part_of
 from flowfn.invocation.places import blocking_hosts, hosts_in_turn
 from flowfn.invocation.reading import waits_for_itself
 from flowfn.logs import logger
-from flowfn.options import check_option
+from flowfn.options import check_option, nearly
 from flowfn.ports import Host, Saver, configurable_here
 from flowfn.python.cached_property import renew
 from flowfn.python.event_loop import held_up, running_loop
@@ -185,12 +185,14 @@ async def _look(saver: Saver, host: Host, thread: str, known: list[frozenset[str
 
 
 def _check_that_none_is_misplaced(config: RunConfig) -> None:
-    """Refuse a thread's id at the top of a config, or under all but its name: a new thread would start."""
+    """Refuse a thread's id at the top of a config, or under a misspelt key: a new thread would start."""
     if config.thread_id is not None:
         return
     for key, id in config.configurable.items():
         if nearly(key, ("thread_id",)):
-            raise InvalidInput(f"configurable={{{key!r}: {id!r}}} names no thread: write 'thread_id'")
+            raise InvalidInput(
+                f"configurable={{{key!r}: {id!r}}} names no thread: write 'thread_id', or another key if it is your own"
+            )
     if "thread_id" in config.rest:
         id = config.rest["thread_id"]
         raise InvalidInput(

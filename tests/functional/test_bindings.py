@@ -446,6 +446,7 @@ def test_options_that_fit_nothing_are_refused() -> None:
         (entrypoint, "key", r"entrypoint\(\) .*'key': write it on the tasks"),
         (entrypoint(add).invoke, "thread", r"a call of '.*' .*'thread': write thread_id='…'"),
         (entrypoint(add).invoke, "threadid", r"a call of '.*' .*'threadid': write thread_id=…$"),
+        (task, "retry_policies", r"^task\(\) .*'retry_policies': write retry_policy=…$"),
         (task, "zones", r"^task\(\) got an unexpected keyword argument 'zones'$"),
         (
             RetryPolicy,

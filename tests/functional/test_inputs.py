@@ -502,10 +502,6 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
     with pytest.raises(InvalidInput, match="names no thread: pass thread_id='t', or config="):
         world.invoke(wf, 1, {"thread_id": "t"})
     with pytest.raises(
-        InvalidInput, match=r"configurable=\{'threadId': 't'\} names no thread: write 'thread_id'"
-    ):
-        world.invoke(wf, 1, {"configurable": {"threadId": "t"}})
-    with pytest.raises(
         InvalidInput, match=r"config\['configurables'\] is unknown: write 'configurable', or another"
     ):
         world.invoke(wf, 1, {"configurables": {"thread_id": "t"}})
@@ -531,6 +527,27 @@ def test_keys_of_others_in_a_config_are_handed_on(world: World) -> None:
 
     mine = {"callbacks": None, "run_name": "first", "team": "red", "configurable": {"thread_ids": 3}}
     assert world.invoke(wf, 1, mine, thread_id="t") == ["callbacks", "run_name", "team"]
+
+
+@pytest.mark.parametrize("key", ["read_id", "head_id", "thread", "thread_ts", "slack_thread_id"])
+def test_a_key_of_ones_own_is_no_misspelt_thread(world: World, key: str) -> None:
+    """Where a call names no thread, a key beside its place is the program's, unless it is all but `thread_id`."""
+
+    @world.entrypoint
+    async def wf(x: int, config: Any) -> Any:
+        return config["configurable"][key]
+
+    assert world.invoke(wf, 1, {"configurable": {key: "C1"}}) == "C1"
+
+
+@pytest.mark.parametrize("key", ["threadId", "thread-id", "THREAD_ID", "thraed_id", "thead_id"])
+def test_a_misspelt_thread_is_refused(world: World, key: str) -> None:
+    """It would begin a new one, which nobody finds again."""
+    with pytest.raises(
+        InvalidInput, match="names no thread: write 'thread_id', or another key if it is your own"
+    ):
+        world.invoke(world.entrypoint(lone), 1, {"configurable": {key: "t"}})
+    assert list(world.saver.threads()) == []
 
 
 def test_arguments_by_name_are_no_input(world: World) -> None:
