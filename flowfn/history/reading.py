@@ -58,6 +58,8 @@ class CallView:
     less than a millisecond. `known` is the last outcome that there was when the call was made, `place` its own: each as
     the step of the superstep and a number within it.
 
+    `qualified` is the name with its module, by which a task called `sleep` is told from flowfn's own; "" of a node.
+
     Of a node, `step` is the number of its superstep, None for a call; `arguments` is what a `Send` gave it; `result`
     what it wrote, by channel; `leads` the nodes that this led to, as far as that is told; `id` is the task's, as
     `get_state` has it.
@@ -80,6 +82,7 @@ class CallView:
     place: tuple[int, int] | None = None
     step: int | None = None
     leads: tuple[str, ...] = ()
+    qualified: str = ""
 
     @property
     def label(self) -> str:
@@ -167,11 +170,11 @@ class _Run:
         infos = [record.info for record in ledger.records.values() if record.info is not None]
         shown = {node.scope for node in nodes}.union(ledger.records)
         for scope in dict.fromkeys(info.scope for info in infos if info.scope not in shown):
-            yield from self._called(loaded, recorded_calls(ledger, scope))
+            yield from self._called(loaded, ledger, scope)
 
     def _node(self, loaded: Loaded, ledger: Ledger, node: NodeTask) -> CallView:
         record, step = node.record, loaded.checkpoint.step
-        calls = self._called(loaded, recorded_calls(ledger, node.scope))
+        calls = self._called(loaded, ledger, node.scope)
         below = calls + self._nested(loaded, node.name, node.scope)
         status = self._status_of_node(record, below)
         timing = None if record is None else record.timing
@@ -208,10 +211,14 @@ class _Run:
             return "running" if self.row.owner is not None else "in_doubt"
         return "due"
 
-    def _called(self, loaded: Loaded, calls: Sequence[RecordedCall]) -> tuple[CallView, ...]:
-        return folded(calls, lambda call: call.calls, partial(self._shown, loaded))
+    def _called(self, loaded: Loaded, ledger: Ledger, scope: str) -> tuple[CallView, ...]:
+        calls = recorded_calls(ledger, scope)
+        return folded(calls, lambda call: call.calls, partial(self._shown, loaded, ledger))
 
-    def _shown(self, loaded: Loaded, call: RecordedCall, calls: tuple[CallView, ...]) -> CallView:
+    def _shown(
+        self, loaded: Loaded, ledger: Ledger, call: RecordedCall, calls: tuple[CallView, ...]
+    ) -> CallView:
+        info = ledger.records[call.id].info
         below = calls + self._nested(loaded, call.name, call.id)
         status = self._status(call.status, below)
         result = or_unreadable(lambda: call.result)
@@ -231,6 +238,7 @@ class _Run:
             attempts=call.attempts,
             known=(loaded.checkpoint.step, call.born),
             place=None if call.order is None else (loaded.checkpoint.step, call.order),
+            qualified="" if info is None else info.qualified,
         )
 
     def _nested(self, loaded: Loaded, name: str, task: str) -> tuple[CallView, ...]:

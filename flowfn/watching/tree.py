@@ -160,11 +160,11 @@ def call_text(call: CallView, *, result: bool = False) -> Text:
 
 
 def _came_to(call: CallView) -> str:
-    """What a call came to, in short: nothing where that is None, or known to its program only; of `sleep()`, when it
-    wakes."""
+    """What a call came to, in short; nothing where that is None, or known to its program only. Of `flowfn.sleep()` it
+    is when that wakes."""
     if call.result is None or isinstance(call.result, Unreadable):
         return ""
-    if call.label == "sleep()" and isinstance(call.result, float):
+    if call.qualified == "flowfn.sleep" and isinstance(call.result, float):
         with suppress(ValueError, OverflowError, OSError):  # a time that no calendar has
             return f"  until {datetime.fromtimestamp(call.result, UTC):%Y-%m-%d %H:%M:%S} UTC"
     if isinstance(call.result, datetime):

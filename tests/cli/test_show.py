@@ -277,6 +277,19 @@ def test_a_sleep_says_until_when(flowfn: Any, tmp_path: Path, until: float) -> N
     )
 
 
+def test_a_task_called_sleep_has_a_result(flowfn: Any, tmp_path: Path) -> None:
+    """A number is a time of flowfn's own `sleep()` only."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint, task
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    sleep = task(lambda: 3.5, name="sleep")
+    entrypoint(checkpointer=saver, name="wf")(lambda: sleep().result()).thread("t")()
+    saver.close()
+    shown = flowfn("show", "t", "--db", tmp_path / "runs.db").out.splitlines()[1]
+    assert shown.endswith("ms  → 3.5")
+
+
 @pytest.mark.parametrize(("durability", "has_calls"), [("sync", True), ("exit", False)])
 def test_a_run_without_calls_says_why(flowfn: Any, tmp_path: Path, durability: Any, has_calls: bool) -> None:
     """A run that keeps what it comes to alone has recorded none."""
