@@ -20,7 +20,6 @@ __all__ = [
     "CachePolicy",
     "RetryPolicy",
     "TimeoutPolicy",
-    "decide",
     "default_retry_on",
     "delay_after",
     "fitting",
@@ -130,7 +129,9 @@ class RetryPolicy:
         `attempt` is the number of the attempt that failed, from 1; `elapsed` the seconds since the
         first one began. Control signals and cancellation, which are no `Exception`, are never retried.
         """
-        return decide((self,), attempt, error, elapsed)
+        if not isinstance(error, Exception) or not self._retries(error, attempt, elapsed):
+            return None
+        return self._delay(attempt, error, elapsed)
 
     def _retries(self, error: Exception, attempt: int, elapsed: float) -> bool:
         kinds = self.retry_on
@@ -173,23 +174,13 @@ def policies_of(policy: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[Ret
     return found
 
 
-def decide(
-    policies: Sequence[RetryPolicy], attempt: int, error: BaseException, elapsed: float
-) -> float | None:
-    """Ask the first policy that matches the error; None, to give up, where none does.
-
-    The parameters are those of `RetryPolicy.next_delay`; attempts are counted across policies.
-    """
-    if not isinstance(error, Exception):
-        return None
-    policy = fitting(policies, attempt, error, elapsed)
-    return None if policy is None else delay_after(policy, attempt, error, elapsed)
-
-
 def fitting(
     policies: Sequence[RetryPolicy], attempt: int, error: Exception, elapsed: float
 ) -> RetryPolicy | None:
-    """The first policy whose `retry_on` takes the error; None where none does."""
+    """The first policy whose `retry_on` takes the error; None where none does.
+
+    The parameters are those of `RetryPolicy.next_delay`; attempts are counted across policies.
+    """
     return next((policy for policy in policies if policy._retries(error, attempt, elapsed)), None)
 
 

@@ -22,8 +22,9 @@ from flowfn.policies import (
     CachePolicy,
     RetryPolicy,
     TimeoutPolicy,
-    decide,
     default_retry_on,
+    delay_after,
+    fitting,
     policies_of,
     timeout_seconds,
 )
@@ -117,14 +118,11 @@ class TestRetryOn:
             RetryPolicy(initial_interval=5, retry_on=(KeyError, Flaky), max_attempts=2, jitter=False),
         ]
         asked = [(1, KeyError()), (2, KeyError()), (1, Flaky()), (2, Flaky()), (1, Fatal())]
-        assert [decide(policies, attempt, error, 0) for attempt, error in asked] == [
-            0.5,
-            1.0,
-            5.0,
-            None,
-            None,
-        ]
-        assert decide([], 1, Flaky(), 0) is None
+        found = [(fitting(policies, attempt, error, 0), attempt, error) for attempt, error in asked]
+        delays = [policy and delay_after(policy, attempt, error, 0) for policy, attempt, error in found]
+        assert delays == [0.5, 1.0, 5.0, None, None]
+        assert [policy and policies.index(policy) for policy, _, _ in found] == [0, 0, 1, 1, None]
+        assert fitting([], 1, Flaky(), 0) is None
 
     @pytest.mark.parametrize(
         "signal", [Suspended(), Cancelled(), KeyboardInterrupt(), asyncio.CancelledError()]
