@@ -288,8 +288,11 @@ class Workflow(Stateful, Generic[P, R]):
             TypeError: there are some.
         """
         if others:
-            refuse_others(f"a call of {self._self_setup.name!r}", others, Workflow.invoke.__kwdefaults__)
+            self._refuse_others(others)
         return durability
+
+    def _refuse_others(self, others: dict[str, Any]) -> None:
+        refuse_others(f"a call of {self._self_setup.name!r}", others, Workflow.invoke.__kwdefaults__)
 
     def _check_keys(self, keys: str | Sequence[str] | None) -> None:
         """Refuse keys that name no channel.

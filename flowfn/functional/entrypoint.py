@@ -86,16 +86,15 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     def _needed(self) -> tuple[str, ...]:
         return _NEEDED
 
-    def _durability(self, durability: Durability | None, others: dict[str, Any]) -> Durability | None:
-        if others:
-            named = [each.name for each in self._self_definition.parameters.of_caller]
-            if not set(named).isdisjoint(others):
-                given = "…" if len(named) == 1 else "{" + ", ".join(f"{name!r}: …" for name in named) + "}"
-                raise TypeError(
-                    f"a call of {self._self_setup.name!r} got its arguments by name: write invoke({given}), as they "
-                    "are one input, or call it as the function"
-                )
-        return super()._durability(durability, others)
+    def _refuse_others(self, others: dict[str, Any]) -> None:
+        named = [each.name for each in self._self_definition.parameters.of_caller]
+        if not set(named).isdisjoint(others):
+            given = "…" if len(named) == 1 else "{" + ", ".join(f"{name!r}: …" for name in named) + "}"
+            raise TypeError(
+                f"a call of {self._self_setup.name!r} got its arguments by name: write invoke({given}), as they "
+                "are one input, or call it as the function"
+            )
+        super()._refuse_others(others)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         workflow: Any = self
