@@ -304,3 +304,19 @@ def test_a_run_without_calls_says_why(flowfn: Any, tmp_path: Path, durability: A
     out = flowfn("show", "t", "--db", tmp_path / "runs.db").out
     assert ("double(x=1)" in out) is has_calls
     assert ('no calls are recorded: the run made none, or had durability="exit"' in out) is not has_calls
+
+
+def test_a_secret_is_shown_as_stars(flowfn: Any, tmp_path: Path) -> None:
+    """In a result as among the arguments."""
+    from pydantic import SecretStr
+
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint, task
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    renew = task(lambda key: SecretStr(key.get_secret_value() + "2"), name="renew")
+    entrypoint(checkpointer=saver, name="wf")(lambda: renew(SecretStr("hunter")).result() and 1).thread("t")()
+    saver.close()
+    shown = flowfn("show", "t", "--db", tmp_path / "runs.db").out.splitlines()[1]
+    assert shown.partition("  ")[0] == "└── renew(key=SecretStr('**********'))"
+    assert shown.endswith("→ SecretStr('**********')")
