@@ -57,7 +57,7 @@ def thread_page(view: ThreadView, most: int | None = MOST) -> RenderableType:
 
 
 def _without_calls(view: ThreadView) -> list[Text]:
-    """Why there may be none, as the record doesn't tell: what was kept at the end alone has no calls in it."""
+    """Why there are none; the record doesn't say which reason it is."""
     said = 'no calls are recorded: the run made none, or had durability="exit", which keeps none of a run that ended'
     return [] if view.calls else [Text(said, "dim")]
 

@@ -39,9 +39,10 @@ def lend(package: str, modules: Collection[str]) -> None:
 
 
 class Later:
-    """A module that is imported when something of it is first asked for; each name is looked up there once.
+    """A module that is imported when something of it is first asked for.
 
-    For what many calls need: an `import` in their function takes half a microsecond of each.
+    For what many calls need: an `import` in their function takes half a microsecond of each. The price: a name is
+    looked up there once, and whoever sets another value in the module later isn't heard.
     """
 
     def __init__(self, module: str) -> None:

@@ -812,10 +812,8 @@ def _two_steps(t, saver):
 
 async def methods_that_a_test_replaces(t):
     """A failure that a test injects is a run's, be it of one saver or of all; another saver's run goes on."""
-    for name in (
-        "put",
-        "put_writes",
-    ):  # where get_tuple fails, LangGraph leaves threads that a later test may wait for
+    # Not get_tuple: where that fails, LangGraph leaves threads that a later test may wait for.
+    for name in ("put", "put_writes"):
         saver = InMemorySaver()
         for target in (saver, InMemorySaver):
             with _failing(t, target, name):
