@@ -56,10 +56,14 @@ def thread_page(view: ThreadView, most: int | None = MOST) -> RenderableType:
     return Group(tree, *_without_calls(view), *_left_out(without_lines(tree)), *thread_ending(view))
 
 
+_NO_CALLS = (
+    'no calls are recorded: the run made none, or had durability="exit", which keeps them if it fails or asks'
+)
+
+
 def _without_calls(view: ThreadView) -> list[Text]:
     """Why there are none; the record doesn't say which reason it is."""
-    said = 'no calls are recorded: the run made none, or had durability="exit", which keeps none of a run that ended'
-    return [] if view.calls else [Text(said, "dim")]
+    return [] if view.calls else [Text(_NO_CALLS, "dim")]
 
 
 def _left_out(count: int) -> list[Text]:

@@ -1,6 +1,7 @@
 """`flowfn show`: the last run of a thread as a tree of calls, read without its program."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -290,20 +291,34 @@ def test_a_task_called_sleep_has_a_result(flowfn: Any, tmp_path: Path) -> None:
     assert shown.endswith("ms  → 3.5")
 
 
-@pytest.mark.parametrize(("durability", "has_calls"), [("sync", True), ("exit", False)])
-def test_a_run_without_calls_says_why(flowfn: Any, tmp_path: Path, durability: Any, has_calls: bool) -> None:
-    """A run that keeps what it comes to alone has recorded none."""
+@pytest.mark.parametrize(
+    ("durability", "ends", "has_calls"),
+    [("sync", "well", True), ("exit", "well", False), ("exit", "failed", True), ("exit", "asking", True)],
+)
+def test_a_run_without_calls_says_why(
+    flowfn: Any, tmp_path: Path, durability: Any, ends: str, has_calls: bool
+) -> None:
+    """One that keeps nothing before it ends keeps its calls where they are needed again, and else what it came to."""
     from checkpointers import SqliteSaver
-    from flowfn import entrypoint, task
+    from flowfn import entrypoint, interrupt, task
 
     saver = SqliteSaver(tmp_path / "runs.db")
     double = task(lambda x: 2 * x, name="double")
-    wf = entrypoint(checkpointer=saver, name="wf", durability=durability)(lambda x: double(x).result())
-    wf.invoke(1, thread_id="t")
+
+    @entrypoint(checkpointer=saver, name="wf", durability=durability)
+    def wf(x: int) -> Any:
+        doubled = double(x).result()
+        if ends == "failed":
+            raise ValueError("lost")
+        return interrupt("ok?") if ends == "asking" else doubled
+
+    with suppress(ValueError):
+        wf.invoke(1, thread_id="t")
     saver.close()
     out = flowfn("show", "t", "--db", tmp_path / "runs.db").out
     assert ("double(x=1)" in out) is has_calls
-    assert ('no calls are recorded: the run made none, or had durability="exit"' in out) is not has_calls
+    why = 'the run made none, or had durability="exit", which keeps them if it fails or asks'
+    assert (f"no calls are recorded: {why}" in " ".join(out.split())) is not has_calls
 
 
 def test_a_secret_is_shown_as_stars(flowfn: Any, tmp_path: Path) -> None:
