@@ -250,14 +250,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
             failure = error
         except Exception as error:
             failure = error
-        if not policies:
-            raise failure
-        elapsed = host.elapsed() - began
-        policy = fitting(policies, number, failure, elapsed)
-        if policy is None:
-            _tell_of_refusal(call, policies, failure)
-            raise failure
-        delay = delay_after(policy, number, failure, elapsed)
+        delay = _delay(call, policies, failure, host.elapsed() - began) if policies else None
         if delay is None:
             raise failure
         await rest(call, host, delay, partial(_tell_of_retry, call, failure, delay))
@@ -265,6 +258,15 @@ async def _with_retries(call: Call, host: Host) -> Any:
             await failing.record_failed(frame, failure, host)
             await call.run.reread(call.task, host)
         number += 1
+
+
+def _delay(call: Call, policies: Sequence[RetryPolicy], failure: Exception, elapsed: float) -> float | None:
+    """Seconds before the next attempt; None where there is none."""
+    policy = fitting(policies, call.attempts, failure, elapsed)
+    if policy is None:
+        _tell_of_refusal(call, policies, failure)
+        return None
+    return delay_after(policy, call.attempts, failure, elapsed)
 
 
 def _tell_of_retry(call: Call, failure: Exception, delay: float) -> None:
