@@ -59,8 +59,15 @@ else:
         said = f"{wrapper.__flowfn__} {name!r} has no attribute {asked!r}: write {here.format(name=name)}"
         raise AttributeError(said, name=asked, obj=wrapper)
 
+    def _names(wrapper):
+        """What completion and mocks go by: the names of a task or a workflow, and of its function."""
+        return {name for name in dir(type(wrapper)) if not name.startswith("_self_")}.union(
+            dir(wrapper.__wrapped__)
+        )
+
     class Wrapper(wrapt.FunctionWrapper, _Generic):
         __getattr__ = _attribute
+        __dir__ = _names
 
         def __copy__(self):
             return self  # as functions do
@@ -70,6 +77,7 @@ else:
 
     class BoundWrapper(wrapt.BoundFunctionWrapper, _Generic):
         __getattr__ = _attribute
+        __dir__ = _names
 
         def __copy__(self):
             return self

@@ -6,6 +6,7 @@ import inspect
 import pickle
 import typing
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from pydantic import BaseModel
@@ -501,6 +502,22 @@ def test_what_other_libraries_have_as_an_attribute(owner: Any, asked: str, writt
     with pytest.raises(AttributeError, match=written):
         getattr(owner, asked)
     assert not hasattr(owner, asked)
+
+
+@pytest.mark.parametrize(
+    ("made", "names"),
+    [
+        (task(add), {"map", "with_options", "cache", "func"}),
+        (Till().charge, {"map", "with_options", "cache", "func"}),
+        (entrypoint(add), {"invoke", "stream", "thread", "get_state"}),
+        (Till().sell, {"invoke", "stream", "thread", "get_state"}),
+    ],
+    ids=["task", "method", "workflow", "workflow that is a method"],
+)
+def test_what_a_task_or_a_workflow_has_is_listed(made: Any, names: set[str]) -> None:
+    """Completion in a notebook goes by it, and so do mocks; what its function has is there too."""
+    assert names.union(dir(made.__wrapped__)) <= {*dir(made)}
+    assert [name for name in names if not hasattr(MagicMock(spec=made), name)] == []
 
 
 def test_an_attribute_of_the_function_is_the_task_s() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import MagicMock, patch
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import FakeListChatModel
@@ -1072,6 +1072,15 @@ async def functions_that_a_test_replaces(t: Trace) -> None:
     await t.invoke(flow, 1, config)
     add.func = authors
     await t.invoke(flow, 1, config)
+
+
+async def mocks_of_tasks(t: Trace) -> None:
+    """A mock that is made of a task, or of a workflow, has what that has."""
+    add, flow = _calling(t)
+    of_tasks = ("func", "retry_policy", "cache_policy", "timeout", "clear_cache", "aclear_cache", "invoke")
+    t.note("task", [name for name in of_tasks if hasattr(MagicMock(spec=add), name)])
+    of_flows = ("invoke", "ainvoke", "stream", "get_state", "with_config", "checkpointer", "func_of_none")
+    t.note("workflow", [name for name in of_flows if hasattr(MagicMock(spec=flow), name)])
 
 
 @differs("a task keeps its name")
