@@ -171,3 +171,18 @@ def test_a_store_that_there_is_none_of_is_told_of(world: World) -> None:
     with pytest.raises(AttributeError) as caught:
         world.invoke(other, [None])
     assert not [note for note in caught.value.__notes__ if "store" in note]
+
+
+@pytest.mark.parametrize("of_store", [True, False])
+def test_a_runtime_is_asked_for_its_store_where_the_function_names_it(world: World, of_store: bool) -> None:
+    """Nothing is told of a store where something else is None, and has a method of that name."""
+
+    async def asking(runtime: Any) -> Any:
+        return runtime.store.get(HERE, "till")
+
+    async def using(x: list[Any], runtime: Any) -> Any:
+        return x[0].get("till")
+
+    with pytest.raises(AttributeError) as caught:
+        world.invoke(world.entrypoint(asking if of_store else using), {} if of_store else [None])
+    assert any("The store is None" in note for note in caught.value.__notes__) is of_store

@@ -7,9 +7,11 @@ whose class lets nobody change it stays as it is.
 from __future__ import annotations
 
 from contextlib import suppress
+from inspect import unwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flowfn.definition import Definition
     from flowfn.engine.calls.call import Call
 
 _PASSED = "During task with name "
@@ -55,9 +57,16 @@ def _is_of_no_store(call: Call, error: Exception) -> bool:
         and error.obj is None
         and error.name in _OF_STORES
         and call.run.settings.store is None
-        and not {"store", "runtime"}.isdisjoint(call.definition.filled)
+        and _asks_for_a_store(call.definition)
         and _NO_STORE not in getattr(error, "__notes__", ())
     )
+
+
+def _asks_for_a_store(definition: Definition) -> bool:
+    """Whether its function is given a store, or names that of the runtime that it is given."""
+    code = getattr(unwrap(definition.author_function), "__code__", None)
+    names = () if code is None else code.co_names
+    return "store" in definition.filled or ("runtime" in definition.filled and "store" in names)
 
 
 def _leave_out(notes: list[str]) -> None:
