@@ -221,8 +221,9 @@ def check_keys(config: RunConfig) -> RunConfig:
     for key in config.rest:
         meant = None if key in _KEYS else nearly(key, _KEYS)
         if meant is not None:
+            written = "'configurable': {'thread_id': '…'}" if meant == "thread_id" else repr(meant)
             raise InvalidInput(
-                f"config[{key!r}] is unknown: write {meant!r}, or another key if it is your own"
+                f"config[{key!r}] is unknown: write {written}, or another key if it is your own"
             )
     return config
 

@@ -505,6 +505,10 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         InvalidInput, match=r"config\['configurables'\] is unknown: write 'configurable', or another"
     ):
         world.invoke(wf, 1, {"configurables": {"thread_id": "t"}})
+    with pytest.raises(
+        InvalidInput, match=r"\['threadId'\] is unknown: write 'configurable': {'thread_id': '…'}"
+    ):
+        world.invoke(wf, 1, {"threadId": "t"})
     with pytest.raises(InvalidInput, match=r"config\['max_concurency'\] is unknown: write 'max_concurrency'"):
         world.invoke(wf, 1, {"max_concurency": 2})
     with pytest.raises(InvalidInput, match="recursion_limit must be at least 1, got 0"):
