@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.outcomes import outcomes
 from flowfn.hosts.workers import run_soon
 
 if TYPE_CHECKING:
@@ -105,20 +106,13 @@ def _write(loop: asyncio.AbstractEventLoop, group: _Group) -> None:
     commits = [commit for commit, _ in due]
     if saver.inline:
         try:
-            _tell(due, saver.commit(commits, wait=False))
+            _tell(due, outcomes(saver, commits, wait=False))
             return
         except BlockingIOError:
             pass
-        except BaseException as error:
-            _tell(due, [error] * len(due))
-            return
 
     def commit_and_tell() -> None:
-        try:
-            errors: Sequence[BaseException | None] = saver.commit(commits)
-        except BaseException as error:
-            errors = [error] * len(due)
-        call_soon(loop, _tell, due, errors)
+        call_soon(loop, _tell, due, outcomes(saver, commits))
 
     try:
         run_soon(commit_and_tell)

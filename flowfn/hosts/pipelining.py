@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.drive import Wait, drive
 from flowfn.futures import Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.outcomes import outcomes
 from flowfn.hosts.settling import settle
 from flowfn.hosts.wakes import Told
 from flowfn.hosts.workers import run_soon
@@ -152,10 +153,7 @@ class _Call:
 
 def _errors(commits: Sequence[LastCommit]) -> Sequence[BaseException | None]:
     """Make commits of one saver; for each, None or why it isn't made."""
-    try:
-        return commits[0].saver.commit([last.commit for last in commits])
-    except BaseException as error:
-        return [error] * len(commits)
+    return outcomes(commits[0].saver, [last.commit for last in commits])
 
 
 def _alone(future: Future[Any]) -> None:

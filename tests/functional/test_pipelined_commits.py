@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -83,6 +84,22 @@ def test_a_commit_that_is_refused_fails_its_call_alone() -> None:
     assert good.result(PATIENCE) == "2"
     with pytest.raises(ValueError, match="bad"):
         bad.result(PATIENCE)
+
+
+class Mute(Slow):
+    """A saver that says nothing of what it is given."""
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        super().commit(commits, wait=wait)
+        return []
+
+
+def test_calls_of_which_a_saver_says_nothing_fail() -> None:
+    """As of a mock: nobody waits for them for ever, and the thread that writes goes on."""
+    pipeline, saver = Pipeline(), Mute(let=2)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=re.escape("Mute.commit() returned [] for 1 commits")):
+            settling(pipeline, saver, "1").result(PATIENCE)
 
 
 def test_a_worker_writes_for_itself_where_many_calls_are_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -106,6 +107,18 @@ def test_what_a_long_turn_could_not_write_is_refused(busy: bool) -> None:
         return [repr(each) for each in await asyncio.gather(*commits, return_exceptions=True)]
 
     assert asyncio.run(refused()) == ["KeyError('no')"] * 3
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_commits_of_which_a_saver_says_nothing_fail(busy: bool) -> None:
+    """As of a mock: none of those who commit waits for ever."""
+
+    class Mute(Quick):
+        def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+            return super().commit(commits, wait=wait)[:1]
+
+    with pytest.raises(TypeError, match=re.escape("Mute.commit() returned [None] for 2 commits")):
+        committing(Mute(busy=busy), ["a1"], ["b1"])
 
 
 def test_what_has_ended_is_recorded_while_others_compute(world: World) -> None:
