@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flowfn.ports import Commit, Saver
 
 MOST_PARKED = 256
-"""How many calls of one run wait for their records at most, and occupy no worker."""
+"""How many calls of one run wait for their records at most, and occupy no worker, with those that are being written."""
 
 MOST_AT_HAND = 64
 """How many where a commit takes no time to speak of, and more in one gain little."""
@@ -65,6 +65,8 @@ class Pipeline:
         """Nothing is parked: in a forked child, there is nobody who would write what its parent's workers left."""
         self._parked: list[_Call] = []
         self._flushing = False
+        self._writing = 0
+        """How many calls are in the transaction that is under way."""
         self._since = 0.0
         """When the transaction began that is under way."""
         self._lock = Lock()
@@ -82,7 +84,9 @@ class Pipeline:
         """Leave a call to who writes; False where it has to be written here."""
         with self._lock:
             now = self._elapsed()
-            if len(self._parked) >= self._most or (self._flushing and now - self._since > TOO_LONG):
+            if self._writing + len(self._parked) >= self._most or (
+                self._flushing and now - self._since > TOO_LONG
+            ):
                 return False
             self._parked.append(call)
             if self._flushing:
@@ -114,7 +118,7 @@ class Pipeline:
         """All that is parked; if nothing is, who parks next finds nobody writing."""
         with self._lock:
             parked, self._parked = self._parked, []
-            self._flushing, self._since = bool(parked), self._elapsed()
+            self._flushing, self._writing, self._since = bool(parked), len(parked), self._elapsed()
             return parked
 
 

@@ -103,8 +103,10 @@ def test_calls_of_which_a_saver_says_nothing_fail() -> None:
 
 
 def test_a_worker_writes_for_itself_where_many_calls_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a backend that stands still lets only so much be done of which there is no record."""
-    monkeypatch.setattr(pipelining, "MOST_PARKED", 1)
+    """So a backend that stands still lets only so much be done of which there is no record; what is being written
+    counts.
+    """
+    monkeypatch.setattr(pipelining, "MOST_PARKED", 2)
     pipeline, saver = Pipeline(), Slow()
     settling(pipeline, saver, "1")
     assert saver.begun.acquire(timeout=PATIENCE)
