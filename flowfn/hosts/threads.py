@@ -138,10 +138,11 @@ class ThreadHost:
 
     def start_in_turn(self, future: Future[Any]) -> None:
         """Have one of several jobs run at once, but begin after those that were started before it: on a worker, which
-        takes the oldest first; or on a thread of its own where there can't be another worker.
+        takes the oldest first; or, where there can't be another worker, on a thread of its own, unless one that was
+        woken before takes it.
         """
         if future.waiting and not self.add_worker():
-            self.start_now(future)
+            run_soon(partial(settle_all, [future]))
 
     def help(self, future: Future[Any]) -> None:
         frame = current_frame.get()

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import add
 from typing import Annotated, Any, TypedDict
 
@@ -241,20 +241,25 @@ def test_a_coroutine_that_queues_in_a_blocking_run_is_refused() -> None:
 
 @pytest.mark.usefixtures("no_switches")
 @pytest.mark.parametrize("caller", ["a coroutine", "plain code on the loop's thread"])
-def test_plain_nodes_beside_an_event_loop_begin_in_plan_order(async_world: World, caller: str) -> None:
+@pytest.mark.parametrize("nodes", [NODES, range(MAX_WORKERS + 8)], ids=["few", "more than there are workers"])
+def test_plain_nodes_beside_an_event_loop_begin_in_plan_order(
+    async_world: World, caller: str, nodes: Sequence[int]
+) -> None:
     """What a test of parallel nodes notes is in the order of the nodes, as without a loop: none begins last because
     its caller had already come to wait for it.
     """
     world = async_world
-    graph = beside(world, {f"n{number}": noting(world, number, plain=True) for number in NODES})
+    graph = beside(world, {f"n{number:02}": noting(world, number, plain=True) for number in nodes})
 
     async def main() -> None:
-        for nth in range(20):
+        for nth in range(21):
             config = {"configurable": {"thread_id": str(nth)}}
+            if nth == 1:  # nodes of the first one wait for what it imports
+                world.ran.clear()
             if caller == "a coroutine":
                 await graph.ainvoke({"x": []}, config)
             else:
                 graph.invoke({"x": []}, config)
 
     asyncio.run(main())
-    assert world.ran == [*NODES] * 20
+    assert world.ran == [*nodes] * 20
