@@ -78,10 +78,10 @@ class Pace:
         self._crowds = 0
 
     def crowded(self, share: float, waited: Any) -> bool:
-        """Whether workers had better leave, to be asked after `more`; `waited`: the call that somebody has begun to
-        wait for last, who takes more of them, if there is one.
+        """Whether workers had better leave, to be asked after `more`: somebody else takes the calls that are left.
 
-        Not where that stays the same: the one who waits may do so for long.
+        `waited` is what somebody has begun to wait for last, if anybody has. Who goes on from one call to the next
+        takes those that nobody has begun; who waits for the same one for long doesn't.
         """
         is_new, self._waited = waited is not self._waited, waited
         self._waits = 0 if is_new else self._waits + 1
