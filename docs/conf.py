@@ -104,13 +104,17 @@ def lead_links_to_pages(app: Any, name: str, source: list[str]) -> None:
 
 def left_out(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """`flowfn` exports the errors, and `flowfn.errors` documents them. A `Future` is for its user what Python's is: the
-    rest of it is between the engine and itself. The fields of a named tuple are in the text about it.
+    rest of it is between the engine and itself. The fields of a named tuple are in the text about it. What LangChain
+    lends is in its own documents.
     """
     if type(obj).__name__ == "_tuplegetter":
         return True
     if isinstance(obj, type) and issubclass(obj, BaseException):
         return None if app.env.docname == "reference/errors" else True
-    owner = getattr(getattr(obj, "fget", obj), "__qualname__", "").rpartition(".")[0]
+    code = getattr(obj, "fget", obj)
+    if (getattr(code, "__module__", None) or "").startswith("langchain_core"):
+        return True
+    owner = getattr(code, "__qualname__", "").rpartition(".")[0]
     return True if owner == "Future" and not hasattr(concurrent.futures.Future, name) else None
 
 
