@@ -812,13 +812,13 @@ def _two_steps(t, saver):
 
 async def methods_that_a_test_replaces(t):
     """A failure that a test injects is a run's, be it of one saver or of all; another saver's run goes on."""
-    # Not get_tuple: where that fails, LangGraph leaves threads that a later test may wait for.
-    for name in ("put", "put_writes"):
-        saver = InMemorySaver()
-        for target in (saver, InMemorySaver):
-            with _failing(t, target, name):
-                await t.invoke(_two_steps(t, saver), {"x": ["i"]}, config(), durability="sync")
-        await t.invoke(_two_steps(t, InMemorySaver()), {"x": ["i"]}, config())
+    # Not get_tuple: where that fails, LangGraph leaves threads that a later test may wait for. Nor put_writes: it calls
+    # that behind the run, which may have ended in another error by then.
+    saver = InMemorySaver()
+    for target in (saver, InMemorySaver):
+        with _failing(t, target, "put"):
+            await t.invoke(_two_steps(t, saver), {"x": ["i"]}, config(), durability="sync")
+    await t.invoke(_two_steps(t, InMemorySaver()), {"x": ["i"]}, config())
     saver = InMemorySaver()
     put = "aput" if t.asyncio else "put"
     with patch.object(saver, put, wraps=getattr(saver, put)) as watched:
