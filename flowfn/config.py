@@ -147,17 +147,17 @@ _NONE = RunConfig()
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 _KEYS = (
-    *(
-        "configurable",
-        "recursion_limit",
-        "max_concurrency",
-        "executor",
-        "tags",
-        "metadata",
-        "run_id",
-        "progress",
-    ),
-    *("callbacks", "run_name", "thread_id"),
+    "configurable",
+    "recursion_limit",
+    "max_concurrency",
+    "executor",
+    "tags",
+    "metadata",
+    "run_id",
+    "progress",
+    "callbacks",
+    "run_name",
+    "thread_id",
 )
 """What a caller may have meant by a key. Not all are read: `callbacks` and `run_name` are LangChain's, and `thread_id`
 belongs into `configurable`."""
