@@ -58,8 +58,7 @@ async def go_on(run: Run) -> Any:
                 f"a loop without an exit in {run.program.name!r}, or raise config['recursion_limit']"
             )
         tasks = plan(run.program, run.checkpoint, run.managed if run.program.managed else NO_VALUES)
-        if run.post is not None:
-            tell_checkpoint(run)
+        tell_checkpoint(run)
         if not tasks:
             return run.result()
         if run.root.control.drain_requested:
@@ -201,8 +200,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     if run.parent is None and run.root.asks:
         run.root.questions.offered = []
     run.stand_at(after)
-    if run.post is not None:
-        tell_values(run, before, after)
+    tell_values(run, before, after)
 
 
 async def _save(
