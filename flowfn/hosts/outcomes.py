@@ -20,7 +20,7 @@ def outcomes(saver: Saver, commits: Sequence[Commit], *, wait: bool = True) -> S
         BlockingIOError: the saver is busy, and this isn't to `wait`; none is made.
     """
     try:
-        said = saver.commit(commits) if wait else saver.commit(commits, wait=False)
+        said = saver.commit(commits, wait=wait)
         if len(said) != len(commits):
             raise TypeError(
                 f"{type(saver).__name__}.commit() returned {said!r} for {len(commits)} commits: it has to return a "
