@@ -61,6 +61,19 @@ class Countdown:
 
         self.wf, self.number = wf, number
 
+    def lose(self) -> dict[str, Any]:
+        """Have an attempt come to something that is lost, and the next one not; what it came to."""
+        with pytest.raises(ConnectionError):
+            self.world.invoke(self.wf, {}, thread_id="t")
+        self.lost = False
+        assert [*self.found] == ["c", "b", "a"]
+        return self.found
+
+    def again(self) -> dict[str, Any]:
+        """What the next attempt comes to."""
+        found: dict[str, Any] = self.world.invoke(self.wf, None, thread_id="t")
+        return found
+
     async def _set(self, event: Any) -> None:
         if self.world.is_async:
             await event.wait()
@@ -74,31 +87,23 @@ class Countdown:
 def test_equal_calls_of_callbacks_keep_their_records(world: World) -> None:
     """The callback of each call gets what it got, though the calls end in another order."""
     job = Countdown(world, lambda job: job.number())
-    with pytest.raises(ConnectionError):
-        world.invoke(job.wf, {}, thread_id="t")
-    first, job.lost = job.found, False
-    assert [*first] == ["c", "b", "a"]
-    assert world.invoke(job.wf, None, thread_id="t") == first
+    first = job.lose()
+    assert job.again() == first
     assert sorted(first.values()) == [1, 2, 3]
 
 
 def test_values_of_callbacks_are_the_same_again(world: World) -> None:
     """So it does of values that are recorded once, which nothing but their line and that call tells apart."""
     job = Countdown(world, lambda job: flowfn.uuid4())
-    with pytest.raises(ConnectionError):
-        world.invoke(job.wf, {}, thread_id="t")
-    first, job.lost = job.found, False
-    assert [*first] == ["c", "b", "a"]
-    assert world.invoke(job.wf, None, thread_id="t") == first
+    first = job.lose()
+    assert job.again() == first
 
 
 def test_the_callback_of_another_call_is_another_one(world: World) -> None:
     """What the callback of a new call calls runs, and is in no doubt; the others keep their records."""
     job = Countdown(world, lambda job: job.number())
-    with pytest.raises(ConnectionError):
-        world.invoke(job.wf, {}, thread_id="t")
-    first, job.items, job.lost = job.found, ["a", "x", "c"], False
-    assert world.invoke(job.wf, None, thread_id="t") == {"a": first["a"], "x": 4, "c": first["c"]}
+    first, job.items = job.lose(), ["a", "x", "c"]
+    assert job.again() == {"a": first["a"], "x": 4, "c": first["c"]}
     assert sorted(world.ran) == ["a", "b", "c", "x"]
 
 
