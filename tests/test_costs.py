@@ -370,6 +370,25 @@ def test_a_resume_reads_its_thread_once(saver: Saver, given: Any, monkeypatch: p
     assert len(read) == 1
 
 
+SKIPPED = {"memory": Cost(19, 0), "sqlite": Cost(40, 1.3)}
+"""What the saver reads of a checkpoint, and its metadata."""
+
+
+@pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
+def test_a_checkpoint_that_a_filter_leaves_out_is_made_no_state(saver: Saver) -> None:
+    """Of a long history that is searched, what doesn't match is neither decoded nor planned."""
+
+    def searched(size: int) -> Cost:
+        graph = chain(size).compile(checkpointer=saver)
+        graph.invoke({"number": 0}, config(f"searched {size}", recursion_limit=size + 1))
+        return cost(
+            lambda: list(graph.get_state_history(config(f"searched {size}"), filter={"user": "nobody"}))
+        )
+
+    searched(10)
+    check(searched, STEPS, SKIPPED[kind(saver)])
+
+
 class Count(TypedDict):
     """A state of one number."""
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import RunConfig, located
+from flowfn.described import metadata_of
 from flowfn.engine.ids import nested_namespace, node_scope
 from flowfn.engine.questions.waiting import read_asked
 from flowfn.engine.records.ledger import Ledger
@@ -234,11 +235,14 @@ def history(
             continue
         if limit is not None and found >= limit:
             return
-        shown_state = _Reading(setup, saver, loaded, newer).snapshot(ahead=False, parts=False)
-        if filter and any((shown_state.metadata or {}).get(key) != value for key, value in filter.items()):
-            continue
+        if filter and not _matches(metadata_of(loaded.checkpoint, saver.serde), filter):
+            continue  # before its values are decoded, and the run around it is looked up
         found += 1
-        yield shown_state
+        yield _Reading(setup, saver, loaded, newer).snapshot(ahead=False, parts=False)
+
+
+def _matches(metadata: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
+    return all(metadata.get(key) == value for key, value in filter.items())
 
 
 class _Reading:
