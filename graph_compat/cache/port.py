@@ -6,6 +6,7 @@ twins of their own the twins are called where an event loop runs, on that loop, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flowfn.errors import CacheError
@@ -44,6 +45,10 @@ class CachePort:
         """Forget what is kept for the name that `prefix` ends in a colon after; everything for none."""
         self._asked("clear", [(prefix.removesuffix(":"),)] if prefix else None)
 
+    def clear_names(self, names: Sequence[str]) -> None:
+        """Forget what is kept for these names, which the cache is asked for at once."""
+        self._asked("clear", [(name,) for name in names])
+
     def _asked(self, method: str, argument: Any) -> Any:
         try:
             if self._methods is not None:
@@ -68,6 +73,15 @@ def _methods_of(cache: Any) -> Methods | None:
 def port_of(cache: Any) -> Cache | Any:
     """What the engine asks: of a cache with LangGraph's methods a port, else the cache itself."""
     return CachePort(cache) if hasattr(cache, "aget") else cache
+
+
+def clear_names(cache: Cache | CachePort, names: Sequence[str]) -> None:
+    """Have a cache, as `port_of` gives it, forget what it keeps for these names."""
+    if isinstance(cache, CachePort):
+        cache.clear_names(names)
+    else:
+        for name in names:
+            cache.clear(f"{name}:")
 
 
 def _parted(key: str) -> tuple[tuple[str], str]:

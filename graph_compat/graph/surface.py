@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.workflow import Workflow
-from graph_compat.cache.port import port_of
+from graph_compat.cache.port import clear_names, port_of
 from graph_compat.graph.action import Action
 from graph_compat.graph.configs import merged_config
 from graph_compat.graph.json_schemas import model_of_config
@@ -181,7 +181,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
             yield found
 
     def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
-        """Forget what nodes have cached.
+        """Forget what these nodes have cached; all of them for None, or where none is named.
 
         Raises:
             ValueError: the graph has no cache.
@@ -200,9 +200,9 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         return port_of(self.cache)
 
     def _clear(self, cache: Any, nodes: Sequence[str] | None) -> None:
-        for name, node in self._program.nodes.items():
-            if nodes is None or name in nodes:
-                cache.clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
+        known = self._program.nodes
+        meant = [known[name] for name in nodes or known if name in known]
+        clear_names(cache, [node.run.qualified for node in meant])  # type: ignore[attr-defined]
 
     def _drawn_in(self, node: str, xray: int | bool) -> Graph | None:
         """The picture of the graph in a node; None where there is none."""

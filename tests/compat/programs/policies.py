@@ -322,6 +322,30 @@ async def clear_cache(t: Trace) -> None:
     t.raises(_one(t.node(a)).compile().clear_cache)
 
 
+class _ClearedCache(InMemoryCache):
+    """Notes in how many namespaces it is cleared at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cleared: list[int] = []
+
+    def clear(self, namespaces: Any = None) -> None:
+        self.cleared.append(len(namespaces))
+        super().clear(namespaces)
+
+
+async def nodes_that_are_cleared_at_once(t: Trace) -> None:
+    """A cache is asked once for all of them; an empty list stands for each node, and an unknown name for none."""
+    cache = _ClearedCache()
+    builder = StateGraph(State)
+    for name in "ab":
+        builder.add_node(name, t.node(lambda state: None), cache_policy=CachePolicy())
+    graph = edges(builder, ". a b .").compile(cache=cache)
+    for chosen in (None, [], ["a"], ("a", "b"), ["a", "a"], ["nobody"], ["a", "nobody"]):
+        await t.call(graph, "clear_cache", chosen)
+    t.note("cleared", cache.cleared)
+
+
 async def a_cache_for_sends(t: Trace) -> None:
     """Sends of equal arguments share a cached result."""
     ran: list[Any] = []
