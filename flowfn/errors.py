@@ -61,7 +61,7 @@ class NoCheckpointer(FlowError, RuntimeError):
     """The call needs a past, and the workflow keeps none."""
 
 
-class RendererMissing(FlowError, RuntimeError):
+class RendererMissing(FlowError, ImportError):
     """Nothing that is installed here can draw the picture."""
 
 

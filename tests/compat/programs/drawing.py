@@ -2,14 +2,20 @@
 
 import itertools
 import operator
+import os
+import sys
 from typing import Annotated, Literal, TypedDict
+from unittest.mock import patch
 
-from langchain_core.runnables.graph import CurveStyle, NodeStyles
+from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.graph import CurveStyle, Graph, NodeStyles
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel.protocol import PregelProtocol
 from langgraph.types import Command, Send
+
+from ..trace import differs
 
 
 class State(TypedDict):
@@ -271,3 +277,27 @@ async def styles(t):
     t.note("colours", drawn.draw_mermaid(node_colors=NodeStyles(default="fill:#fff", first="", last="x")))
     t.note("labels", drawn.draw_mermaid(wrap_label_n_words=2))
     t.note("front matter", drawn.draw_mermaid(frontmatter_config={"config": {"theme": "neutral"}}))
+
+
+async def an_image_that_nothing_can_draw(t):
+    """What is to be installed is told by an ImportError."""
+    drawn = graph("a", (START, "a")).compile().get_graph()
+    with patch.dict(os.environ, PATH=""), patch.dict(sys.modules, pygraphviz=None):
+        try:
+            drawn.draw_png()
+        except ImportError:
+            t.note("raised", "ImportError")
+
+
+@differs("a picture is of flowfn's own class")
+async def the_class_of_a_picture(t):
+    """A graph is drawn as LangChain draws its runnables."""
+    drawn = graph("a", (START, "a")).compile().get_graph()
+    t.note("is LangChain's", isinstance(drawn, Graph))
+
+
+async def the_class_of_a_picture_of_a_chain(t):
+    """Of a chain with a graph in it LangChain draws the picture."""
+    compiled = graph("a", (START, "a")).compile()
+    drawn = (RunnableLambda(nothing) | compiled).get_graph()
+    t.note("is LangChain's", (isinstance(drawn, Graph), sorted(node.name for node in drawn.nodes.values())))
