@@ -114,10 +114,13 @@ def _plain(hint: Any) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     inner, *extras = get_args(hint)
-    if inner == list[Any] and any(hasattr(extra, "at_place") for extra in extras) and is_installed():
-        from langchain_core.messages import AnyMessage
+    if any(hasattr(extra, "at_place") for extra in extras) and is_installed():
+        from langchain_core.messages import AnyMessage, BaseMessage
 
-        return list[AnyMessage]
+        if inner == list[Any]:
+            return list[AnyMessage]
+        if inner == Sequence[Any]:  # as agents have it
+            return Sequence[BaseMessage]
     return _plain(inner)
 
 

@@ -3,6 +3,7 @@
 Annotations are no text here: which keys may be left out is read of them when a class is made.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any, NotRequired, get_type_hints
 
@@ -17,7 +18,7 @@ from graph_compat.warnings import LangGraphDeprecatedSinceV10
 class AgentState(TypedDict):
     """The messages of an agent, and how many supersteps it has left."""
 
-    messages: Annotated[list[Any], add_messages]
+    messages: Annotated[Sequence[Any], add_messages]
     remaining_steps: NotRequired[RemainingSteps]
 
 
@@ -80,7 +81,7 @@ def pydantic_states() -> dict[str, Any]:
 
     plain = create_model(
         "AgentStatePydantic",
-        messages=(Annotated[list[Any], add_messages], ...),
+        messages=(Annotated[Sequence[Any], add_messages], ...),
         remaining_steps=(RemainingSteps, 25),
         __module__=__name__,
     )

@@ -137,6 +137,9 @@ INSTEAD = {
     Name("functional", "an_entrypoint_that_is_read_again"): "ran: ['function', 'task', 'function']",
     Name("surface", "parameters_of_graphs"): "('on_busy', None)",
     Name("surface", "parameters_of_types"): "('stop', None)",
+    Name("surface", "parts_that_langgraph_runs_by"): "saver: []\nSQL: []\nplan: []",
+    Name("drawing", "the_class_of_a_picture"): "is LangChain's: False",
+    Name("react_agent", "a_schema_of_the_librarys_own_state"): "says: []",
     Name("time_travel", "an_end_at_an_old_checkpoint"): "state: StateSnapshot(values={'x': ['i', 'a']},\n"
     "              next=(),",
     Name("time_travel", "replay_of_the_end"): "'<U2>', 'checkpoint_ns': '', 'thread_id': '1'}},\n"

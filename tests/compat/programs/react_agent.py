@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from unittest.mock import AsyncMock, MagicMock
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
@@ -831,3 +831,28 @@ async def a_model_that_is_a_mock(t):
     model.ainvoke = AsyncMock(side_effect=[asks, AIMessage("done")])
     found = await t.call(create_react_agent(model, [add]), "invoke", {"messages": [("user", "q")]})
     t.note("said", [message.content for message in found["messages"]])
+
+
+class _Counted(AgentState):
+    """An agent's state with a key of its author's."""
+
+    count: int
+
+
+async def schemas_of_agents_states(t):
+    """Messages are of the base class of all of them, also in a state that extends an agent's."""
+    model = FakeListChatModel(responses=["hi"])
+    agents = [create_react_agent(model, []), create_react_agent(model, [], state_schema=_Counted)]
+    for agent in agents:
+        for schema in (agent.get_input_jsonschema(), agent.get_output_jsonschema()):
+            t.note("messages", schema["properties"]["messages"])
+            t.note("required", schema["required"])
+            t.note("kinds", list(schema["$defs"]))
+    t.note("whole", agents[1].get_input_jsonschema())
+
+
+@differs("a schema describes what its author wrote")
+async def a_schema_of_the_librarys_own_state(t):
+    """It says what the state is, and that there is a newer one."""
+    schema = create_react_agent(FakeListChatModel(responses=["hi"]), []).get_input_jsonschema()
+    t.note("says", [name for name in ("description", "deprecated") if name in schema])

@@ -232,6 +232,22 @@ async def members_of_a_graph(t: Trace) -> None:
     t.note("nothing", (compiled.checkpointer, compiled.store, compiled.cache))
 
 
+@differs("what LangGraph runs by isn't there")
+async def parts_that_langgraph_runs_by(t: Trace) -> None:
+    """A graph has its plan among its attributes, and a saver its connection's lock and its SQL."""
+    from langgraph import graph
+    from langgraph.checkpoint.postgres import PostgresSaver
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    compiled = graph.StateGraph(dict).add_node("a", lambda state: state).set_entry_point("a").compile()
+    with SqliteSaver.from_conn_string(":memory:") as saver:
+        t.note("saver", [name for name in ("cursor", "is_setup", "lock") if hasattr(saver, name)])
+    t.note("SQL", [name for name in ("MIGRATIONS", "SELECT_SQL") if hasattr(PostgresSaver, name)])
+    t.note(
+        "plan", [name for name in ("schema_to_mapper", "node_error_handler_map") if hasattr(compiled, name)]
+    )
+
+
 async def type_parameters(t: Trace) -> None:
     """A class takes as many types as an annotation may name; the later ones may be left out."""
     from langgraph import channels, graph, prebuilt, pregel, runtime, types
