@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.conformance import checkpointer_test, validate
+from langgraph.checkpoint.conformance.capabilities import Capability
 
 from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -15,9 +16,7 @@ from graph_compat.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from ..postgres_database import Database
 
-CAPABILITIES = [
-    "put", "put_writes", "get_tuple", "list", "delete_thread", "delete_for_runs", "copy_thread", "prune",
-]  # fmt: skip
+CAPABILITIES = [each.value for each in Capability]
 
 
 def in_memory(_: pytest.FixtureRequest) -> Any:
