@@ -99,6 +99,22 @@ def test_an_error_that_no_policy_takes_is_told(
     assert said == [f"work isn't tried again after attempt 1: {written} ValueError('lost')"]
 
 
+def test_a_long_error_that_no_policy_takes_is_told_in_short(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A response's whole body may be in it, and a line of a log is read by people."""
+
+    @task(retry_policy=RetryPolicy())
+    def work(n: int) -> int:
+        raise ValueError("lost " * 100_000)
+
+    with caplog.at_level(logging.INFO, "flowfn"), pytest.raises(ValueError, match="lost"):
+        world.invoke(calling(world, work), 7)
+    (said,) = [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()]
+    assert "doesn't take ValueError('lost lost" in said
+    assert len(said) < 200
+
+
 def test_attempts_that_are_used_up_are_no_refusal(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing is told of an error that a policy takes."""
     with caplog.at_level(logging.INFO, "flowfn"), pytest.raises(ConnectionError):

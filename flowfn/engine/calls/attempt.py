@@ -42,6 +42,7 @@ from flowfn.logs import logger
 from flowfn.policies import delay_after, fitting, shown_policy
 from flowfn.ports import Writes
 from flowfn.python.lazy import Later
+from flowfn.rendering import quoted
 from flowfn.row_channels import ERROR, RETURN
 from flowfn.values import MISSING
 
@@ -278,7 +279,11 @@ def _tell_of_refusal(call: Call, policies: Sequence[RetryPolicy], failure: Excep
     refused = " or ".join(map(shown_policy, policies))
     name = call.shown.definition.name
     logger.info(
-        "%s isn't tried again after attempt %d: %s doesn't take %r", name, call.attempts, refused, failure
+        "%s isn't tried again after attempt %d: %s doesn't take %s",
+        name,
+        call.attempts,
+        refused,
+        quoted(failure),
     )
 
 

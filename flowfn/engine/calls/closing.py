@@ -15,6 +15,7 @@ from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.replay import failing
 from flowfn.errors import FlowError, Suspended
 from flowfn.logs import LOST, logger
+from flowfn.rendering import quoted
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -148,7 +149,9 @@ def _log_unseen(frame: Frame) -> None:
     for call, error in frame.calls.failures:
         if call.future is not None and not call.future.seen:
             caller = frame.call.definition.name
-            logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
+            logger.warning(
+                "%s, called by %s, failed, and nobody looked: %s", call.summary, caller, quoted(error)
+            )
     for site in dict.fromkeys(site for future, site in frame.calls.mistaken.items() if not future.seen):
         logger.warning(
             "%s: a task's future was tested, compared or made a text, and nobody looked at its result: a future is "

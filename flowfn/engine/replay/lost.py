@@ -21,6 +21,7 @@ from flowfn.pregel import ways
 from flowfn.pregel.apply import Changes
 from flowfn.pregel.plan import due_in_sight, unknown_sends
 from flowfn.pregel.program import INPUT, PULL, Program
+from flowfn.rendering import quoted
 from flowfn.values import Checkpoint, Send
 
 
@@ -103,7 +104,9 @@ def log_refused(changes: Changes, thread: str) -> None:
 
 def log_command_refused(error: Exception, thread: str) -> None:
     """Say that what a command wrote isn't part of a state, since the program, edited meanwhile, refuses it."""
-    logger.warning("thread %s: what a command wrote is left out, since it is refused: %r", thread, error)
+    logger.warning(
+        "thread %s: what a command wrote is left out, since it is refused: %s", thread, quoted(error)
+    )
 
 
 def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
@@ -114,7 +117,9 @@ def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
         logger.warning("%s %s, which %r doesn't have", who, did, program.name, extra=LOST)
     if program.sends in (changes.updated or ()):
         for packet in unknown_sends(program, after):
-            logger.warning("%r was sent to no node of %r, and is dropped", packet, program.name, extra=LOST)
+            logger.warning(
+                "%s was sent to no node of %r, and is dropped", quoted(packet), program.name, extra=LOST
+            )
 
 
 def _names(said: Sequence[Any]) -> list[str]:
