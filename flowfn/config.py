@@ -132,8 +132,13 @@ class RunConfig:
         return {key: value for key, value in found.items() if key not in PLACES}
 
     def stored_metadata(self) -> dict[str, Any]:
-        """The plain values among the caller's metadata and configurable: they can be filtered by."""
+        """The plain values among the caller's metadata and configurable: they can be filtered by.
+
+        Raises:
+            InvalidInput: one of the metadata has a name that is no text, which matters only where they are kept.
+        """
         found: dict[str, Any] = {}
+        _check_names(self.metadata, "metadata")
         for key, value in (*self.metadata.items(), *self.configurable.items()):
             if isinstance(value, str | int | float | bool) and not key.startswith("__") and key not in PLACES:
                 found.setdefault(key, value)
@@ -187,6 +192,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
         )
     given = dict(config)
     configurable = _mapping(given, "configurable")
+    _check_names(configurable, "configurable")
     inner = configurable.get("thread_id")
     if thread_id is not None and inner is not None and str(inner) != thread_id:
         raise InvalidInput(
@@ -275,6 +281,19 @@ def _mapping(given: dict[str, Any], key: str) -> Mapping[str, Any]:
             f"config[{key!r}] is {value!r}, which is no mapping: pass {{{key!r}: {{'name': value, …}}}}"
         )
     return value
+
+
+def _check_names(values: Mapping[str, Any], key: str) -> None:
+    """Refuse a name that is no text: it couldn't be kept, and no run be found by it.
+
+    Raises:
+        InvalidInput: there is one.
+    """
+    for name in values:
+        if not isinstance(name, str):
+            raise InvalidInput(
+                f"config[{key!r}] has the key {name!r}, which is no text: write {{{key!r}: {{{str(name)!r}: …}}}}"
+            )
 
 
 def _tags(value: Any) -> tuple[str, ...]:

@@ -677,6 +677,13 @@ def test_a_part_of_a_config_that_is_no_mapping_is_refused(world: World, key: str
         world.do(adding(world).thread("t"), "invoke", 3, {key: "t"})
 
 
+@pytest.mark.parametrize("key", ["configurable", "metadata"])
+def test_a_name_in_a_config_that_is_no_text_is_refused(world: World, key: str) -> None:
+    """The error shows the name, and how it is written."""
+    with pytest.raises(InvalidInput, match=rf"config\['{key}'\] has the key 7, .* write {{'{key}': {{'7': "):
+        world.do(adding(world).thread("t"), "invoke", 3, {key: {7: "t"}})
+
+
 def test_tags_that_are_no_list_are_refused(world: World) -> None:
     """The error shows the value as an item of one."""
     with pytest.raises(InvalidInput, match=r"config\['tags'\] is 5, .*: pass {'tags': \['5'\]}"):
