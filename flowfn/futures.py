@@ -36,6 +36,10 @@ BLOCKS = (
 """What `refuse_to_block` says."""
 
 
+class WouldBlock(RuntimeError):
+    """What it raises. A class of its own, by which a caller who knows what to write instead tells it from others."""
+
+
 class Before(NamedTuple):
     """What a held call is placed after: what a branch may do that has come so far, or, of none, what all may.
 

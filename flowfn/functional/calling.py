@@ -21,7 +21,7 @@ from flowfn.engine.runs.leasing import give_back, leased
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.lowering import END, lowered
 from flowfn.functional.shape import Shape
-from flowfn.futures import BLOCKS, Future, wait_aside
+from flowfn.futures import Future, WouldBlock, wait_aside
 from flowfn.invocation import (
     Order,
     blocking_hosts,
@@ -103,8 +103,8 @@ class Calls:
         """
         try:
             return future.result()
-        except RuntimeError as error:
-            if str(error) != BLOCKS or future.done():
+        except WouldBlock:
+            if future.done():  # it is what the call itself ended in
                 raise
         raise RuntimeError(
             f"{self.definition.name}() is a plain def, and would block the event loop on which it is called: make it "

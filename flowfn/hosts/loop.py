@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.futures import BLOCKS, Future, Job, Turn
+from flowfn.futures import BLOCKS, Future, Job, Turn, WouldBlock
 from flowfn.hosts.branches import is_held_for_branch, until_placeable, watch_of
 from flowfn.hosts.claims import claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
@@ -142,7 +142,7 @@ class LoopHost:
 
     def refuse_to_block(self) -> None:
         if threading.get_ident() == self.thread:
-            raise RuntimeError(BLOCKS)
+            raise WouldBlock(BLOCKS)
 
     def join(self, future: Future[Any]) -> Coroutine[Any, Any, None]:
         frame = current_frame.get()

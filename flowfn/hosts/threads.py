@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import AsyncInBlockingRun, Cancelled
-from flowfn.futures import BLOCKS, Future, Job
+from flowfn.futures import BLOCKS, Future, Job, WouldBlock
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.fresh_stack import drive_on_thread
 from flowfn.hosts.ids import new_id
@@ -161,7 +161,7 @@ class ThreadHost:
 
     def refuse_to_block(self) -> None:
         if _on_loop(self.loop):
-            raise RuntimeError(BLOCKS)
+            raise WouldBlock(BLOCKS)
 
     async def join(self, future: Future[Any]) -> None:
         if self.loop is not None and _on_loop(self.loop):
