@@ -44,4 +44,11 @@ _HOMES = {
     "open_saver": ".opening",
 }
 
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+_LANGGRAPHS = {
+    "AsyncPostgresSaver": "checkpointers.PostgresSaver",
+    "AsyncSqliteSaver": "checkpointers.SqliteSaver",
+    "InMemorySaver": "checkpointers.MemorySaver",
+}
+"""What LangGraph calls savers, and which one that is here, for blocking and asyncio callers alike."""
+
+__getattr__, __dir__ = lazily(__name__, _HOMES, elsewhere=_LANGGRAPHS)

@@ -61,7 +61,31 @@ from flowfn.thread import Thread
 from flowfn.values import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot
 from flowfn.workflow import Workflow
 
-flowfn.python.lazy.lend(__name__, ("drawing", "encryption", "executors", "serde", "stores", "testing"))
+flowfn.python.lazy.lend(
+    __name__,
+    ("drawing", "encryption", "executors", "serde", "stores", "testing"),
+    elsewhere={
+        "AsyncPostgresSaver": "checkpointers.PostgresSaver",
+        "AsyncSqliteSaver": "checkpointers.SqliteSaver",
+        "BaseStore": "flowfn.stores.BaseStore",
+        "DaskExecutor": "flowfn.executors.DaskExecutor",
+        "END": "graph_compat.graph.END",
+        "EncryptedSaver": "checkpointers.EncryptedSaver",
+        "InMemorySaver": "checkpointers.MemorySaver",
+        "InMemoryStore": "flowfn.stores.InMemoryStore",
+        "MemorySaver": "checkpointers.MemorySaver",
+        "MessagesState": "graph_compat.graph.MessagesState",
+        "PostgresSaver": "checkpointers.PostgresSaver",
+        "PostgresStore": "flowfn.stores.PostgresStore",
+        "ProcessExecutor": "flowfn.executors.ProcessExecutor",
+        "RayExecutor": "flowfn.executors.RayExecutor",
+        "START": "graph_compat.graph.START",
+        "SqliteSaver": "checkpointers.SqliteSaver",
+        "SqliteStore": "flowfn.stores.SqliteStore",
+        "StateGraph": "graph_compat.graph.StateGraph",
+        "open_saver": "checkpointers.open_saver",
+    },
+)
 
 __version__ = "0.1.0"
 

@@ -212,3 +212,24 @@ def test_what_is_imported_is_listed(installed: Path) -> None:
         alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names
     }
     assert imported == {*PUBLIC["flowfn"], *BY_NAME["flowfn"]}
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "meant"),
+    [
+        ("flowfn", "SqliteSaver", "from checkpointers import SqliteSaver"),
+        ("flowfn", "InMemorySaver", "from checkpointers import MemorySaver"),
+        ("flowfn", "StateGraph", "from graph_compat.graph import StateGraph"),
+        ("checkpointers", "AsyncPostgresSaver", "from checkpointers import PostgresSaver"),
+    ],
+)
+def test_a_name_that_is_elsewhere_is_refused_with_what_to_write(package: str, name: str, meant: str) -> None:
+    """By an import and by a look alike; and who asks whether it is there is told that it isn't."""
+    said = f"{name} is not in {package}: write {meant}"
+    with pytest.raises(ImportError) as imported:
+        exec(f"from {package} import {name}", {})
+    with pytest.raises(AttributeError) as looked_at:
+        getattr(importlib.import_module(package), name)
+    assert (str(imported.value), str(looked_at.value)) == (said, said)
+    assert not hasattr(importlib.import_module(package), name)
+    exec(meant, {})

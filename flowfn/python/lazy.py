@@ -10,17 +10,28 @@ from typing import Any
 __all__ = ["Later", "lazily", "lend"]
 
 
+_NOWHERE: Mapping[str, str] = {}
+
+
 def lazily(
-    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
+    package: str,
+    homes: Mapping[str, str],
+    modules: Collection[str] = (),
+    elsewhere: Mapping[str, str] = _NOWHERE,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's `__getattr__` and `__dir__`; `homes` says in which of its modules each name is, and `modules` are
-    those that are attributes before anybody has imported them.
+    those that are attributes before anybody has imported them. `elsewhere` has names that are looked for here, and what
+    is meant, such as `checkpointers.SqliteSaver`: the error says what to write.
     """
     names = vars(sys.modules[package])
 
     def get(name: str) -> Any:
         if name in modules:
             return import_module(f"{package}.{name}")
+        if name in elsewhere:
+            home, _, meant = elsewhere[name].rpartition(".")
+            said = f"{name} is not in {package}: write from {home} import {meant}"
+            raise ImportError(said, name=package) if _is_import() else AttributeError(said)
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = names[name] = getattr(import_module(homes[name], package), name)
@@ -29,12 +40,18 @@ def lazily(
     return get, lambda: sorted({*names, *homes, *modules})
 
 
-def lend(package: str, modules: Collection[str]) -> None:
+def _is_import() -> bool:
+    """Whether it is a `from … import …` that asks a package for a name: of an AttributeError it would keep nothing, and
+    say that there is no such name."""
+    return sys._getframe(2).f_code.co_name == "_handle_fromlist"
+
+
+def lend(package: str, modules: Collection[str], elsewhere: Mapping[str, str] = _NOWHERE) -> None:
     """Have these modules be attributes of a package before anybody has imported them. Its own code says nothing of it:
-    to a type checker a `__getattr__` there means that there is every name.
+    to a type checker a `__getattr__` there means that there is every name. `elsewhere`: see `lazily`.
     """
     vars(sys.modules[package]).update(
-        zip(("__getattr__", "__dir__"), lazily(package, {}, modules), strict=True)
+        zip(("__getattr__", "__dir__"), lazily(package, {}, modules, elsewhere), strict=True)
     )
 
 
