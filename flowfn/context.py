@@ -6,8 +6,9 @@ A worker thread and an asyncio task each see the frame of the task that their us
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import suppress
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
 from flowfn.python.forking import after_fork
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.calls.frame import Frame as Frame
     from flowfn.runtime import Runtime as Runtime
+
+
+T = TypeVar("T")
 
 
 class World(Protocol):
@@ -36,6 +40,14 @@ class World(Protocol):
 
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)
 current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=None)
+
+
+def put_back(variable: ContextVar[T], token: Token[T]) -> None:
+    """Give a context variable its former value, unless this is another context than that in which it got the present
+    one: coroutines whose event loop is gone are closed wherever the garbage collector finds them."""
+    with suppress(ValueError):
+        variable.reset(token)
+
 
 met_by: ContextVar[tuple[ReferenceType[Frame], Handler, int] | None] = ContextVar("flowfn.met", default=None)
 """The frame whose code was given the error of a call last, where that runs, and how many it had been given there. In a

@@ -147,7 +147,9 @@ class Busy(NamedTuple):
 class ThreadRow(NamedTuple):
     """A thread in a listing: its last run and who holds it.
 
-    `owner` is None unless a live run holds the thread. Times are ISO 8601, UTC.
+    `owner` is None unless a live run holds the thread. `died` is who held it, and died before anything of that run was
+    recorded, as with `durability="exit"` nothing is before its end: the rest of the row is of the run before. Times are
+    ISO 8601, UTC.
     """
 
     id: str
@@ -157,6 +159,7 @@ class ThreadRow(NamedTuple):
     owner: str | None
     created_at: str
     updated_at: str
+    died: str | None = None
 
     @property
     def standing(self) -> Standing:
@@ -345,11 +348,24 @@ class Host(Protocol):
     workers: int
     """How many threads its sync code has at most."""
 
-    def began(self) -> None:
-        """The run begins that this was made for."""
+    def began(self, leave: Callable[[], None]) -> None:
+        """The run begins that this was made for.
+
+        `leave`, which is kept weakly, gives its thread back: `leave_what_cannot_go_on` calls it.
+        """
 
     def ended(self) -> None:
         """It has ended: nothing of it need be kept."""
+
+    def goes_on(self) -> bool:
+        """Whether what runs here may wait: not where an event loop is gone, and its coroutines are closed."""
+
+    def on_threads(self) -> Sequence[Any]:
+        """The futures of what goes on upon threads, and is waited for on the event loop."""
+
+    def leave_what_cannot_go_on(self) -> None:
+        """Have the runs of this process left whose event loops were closed: nobody wakes them any more, and until they
+        are collected they would hold their threads."""
 
     def now(self) -> float:
         """Seconds since the epoch."""

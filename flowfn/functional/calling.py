@@ -140,6 +140,7 @@ class Calls:
             return Order(given, RunConfig())
         workflow, call = given.begin
         lease: Lease | None = None
+        hosts.own.leave_what_cannot_go_on()
         try:
             if saver.inline:  # by no other call: Ctrl-C may come between two
                 lease = saver.adopt(workflow, call)

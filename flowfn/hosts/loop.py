@@ -15,6 +15,7 @@ from contextvars import Context, copy_context
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job, Turn, WouldBlock
@@ -35,14 +36,14 @@ from flowfn.hosts.numbering import (
     branch_number,
     handed,
 )
-from flowfn.hosts.shared import shared
+from flowfn.hosts.shared import Leave, leave_closed, shared
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.wakes import Wake
 from flowfn.hosts.workers import run_soon
 from flowfn.python.apart import apart
 from flowfn.python.cached_property import cached_property
-from flowfn.python.event_loop import needed_loop
+from flowfn.python.event_loop import needed_loop, running_loop
 from flowfn.python.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class LoopHost:
         """The tasks of ours that run jobs."""
         self._awaiting: dict[Future[Any], asyncio.Task[Any]] = {}
         """The tasks of others that run a job in place, as they await it."""
+        self._on_threads: set[Future[Any]] = set()
+        """What somebody on the loop waits for that runs, or will run, on a thread."""
 
     @cached_property
     def threads(self) -> ThreadHost:
@@ -93,15 +96,28 @@ class LoopHost:
 
     # -- starting and joining attempts ----------------------------------------------------------
 
-    def began(self) -> None:
-        """The run begins that this was made for."""
-        self._shared.begin(self.loop)
+    def began(self, leave: Leave) -> None:
+        """The run begins that this was made for; see `Host`."""
+        self._leave = ref(leave)
+        self._shared.begin(self.loop, self._leave)
 
     def ended(self) -> None:
         """The run has ended that this was made for; see `ThreadHost`."""
-        self._shared.end(self.loop)
+        self._shared.end(self.loop, self._leave)
         if "threads" in vars(self):
             self.threads.ended()
+
+    def goes_on(self) -> bool:
+        """See `Host`."""
+        return running_loop() is self.loop
+
+    def on_threads(self) -> Sequence[Future[Any]]:
+        """See `Host`."""
+        return [future for future in list(self._on_threads) if not (future.done() or future.waiting)]
+
+    def leave_what_cannot_go_on(self) -> None:
+        """See `Host`."""
+        leave_closed()
 
     def new_id(self, after: str = "") -> str:
         return new_id(after)
@@ -215,7 +231,14 @@ class LoopHost:
         """Suspend until a future is done."""
         ended = self.loop.create_future()
         UnlockedFuture.add_done_callback(future, Wake(self.loop, self.thread, ended))
-        await ended
+        if future.runner is None or future.runner is self:
+            await ended
+            return
+        self._on_threads.add(future)
+        try:
+            await ended
+        finally:
+            self._on_threads.discard(future)
 
     async def others_end(self) -> None:
         frame = current_frame.get()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary
 
 from flowfn.hosts.admission import ELSEWHERE, INLINE, Admission
 from flowfn.hosts.claims import Claimer
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from flowfn.ports import Saver
 
 
+Leave = Callable[[], None]
+"""Gives the thread of a run back that can't go on."""
+
+
 class Shared:
     """What all runs of one event loop share."""
 
@@ -35,23 +39,29 @@ class Shared:
         self.left_behind = LeftBehind()
         self.jobs_in_place = itertools.count(1)
         """Counts the jobs that ran in the task that awaited them."""
-        self.runs = 0
-        """How many are under way."""
+        self._under_way: set[ReferenceType[Leave]] = set()
+        """For each run what leaves it."""
         self._tasks = TaskFactory()
         self._called: list[tuple[LoopHost, Future[Any]]] = []
         """What was called in this turn of the loop, or since the last one."""
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def begin(self, loop: asyncio.AbstractEventLoop, leave: ReferenceType[Leave]) -> None:
         """A run begins."""
-        if self.runs == 0:
+        if not self._under_way:
             self._tasks.begin(loop)
-        self.runs += 1
+        self._under_way.add(leave)
 
-    def end(self, loop: asyncio.AbstractEventLoop) -> None:
+    def end(self, loop: asyncio.AbstractEventLoop, leave: ReferenceType[Leave]) -> None:
         """A run has ended."""
-        self.runs -= 1
-        if self.runs == 0:
+        self._under_way.discard(leave)
+        if not self._under_way:
             self._tasks.end(loop)
+
+    def leave_all(self) -> None:
+        """Leave the runs that are under way: the loop is closed."""
+        for each in list(self._under_way):
+            if (leave := each()) is not None:
+                leave()
 
     def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
         """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
@@ -67,7 +77,7 @@ class Shared:
     @property
     def moment(self) -> float:
         """Seconds for which the loop may stand still for what may end at once: no other run could go on meanwhile."""
-        return MOMENT if self.runs < 2 else 0
+        return MOMENT if len(self._under_way) < 2 else 0
 
     def admission_to(self, saver: Saver) -> Admission:
         """Who may begin with a saver."""
@@ -82,6 +92,14 @@ _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = WeakKeyDictionar
 def shared(loop: asyncio.AbstractEventLoop) -> Shared:
     """What all runs of this loop share."""
     return _shared.get(loop) or _shared.setdefault(loop, Shared())
+
+
+def leave_closed() -> None:
+    """Leave the runs of loops that were closed before these had ended."""
+    for kept in _shared.keyrefs():
+        loop = kept()
+        if loop is not None and loop.is_closed() and (found := _shared.get(loop)) is not None:
+            found.leave_all()
 
 
 def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:

@@ -12,6 +12,7 @@ that runs on threads may begin a loop of its own. Only a superstep's lone node r
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
@@ -308,8 +309,21 @@ class ThreadHost:
                 with suppress(RuntimeError):  # no thread can be started: there will be another look
                     run_soon(partial(settle_all, [future for future in calls if future.runner is self]))
 
-    def began(self) -> None:
-        """The run begins that this was made for."""
+    def began(self, leave: Callable[[], None]) -> None:
+        """The run begins that this was made for. It can always go on."""
+
+    def goes_on(self) -> bool:
+        """See `Host`."""
+        return True
+
+    def on_threads(self) -> Sequence[Future[Any]]:
+        """See `Host`."""
+        return ()
+
+    def leave_what_cannot_go_on(self) -> None:
+        """See `Host`. Where nothing has run on event loops, they aren't loaded."""
+        if (sharing := sys.modules.get("flowfn.hosts.shared")) is not None:
+            sharing.leave_closed()
 
     def ended(self) -> None:
         """The run has ended that this was made for: nothing will be called any more, and nobody need look after it.

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy, RunConfig
-from flowfn.context import current_frame
+from flowfn.context import current_frame, put_back
 from flowfn.engine.drive import drive
 from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.lead import Ending
-from flowfn.engine.runs.leasing import asked_by_now, give_back, on_saver, take_lease
+from flowfn.engine.runs.leasing import asked_by_now, give_back, leave, on_saver, take_lease
 from flowfn.engine.runs.run import Run
 from flowfn.errors import FlowError, InvalidInput, NoCheckpointer, UnknownThread
 from flowfn.events import RunEnded, RunStarted
@@ -73,15 +73,23 @@ async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     is_root = current_frame.get() is None  # else the hosts are those of the run around it
     if is_root:
         renew()
-        hosts.own.began()
+        leave_it = partial(_leave, order, hosts.own)  # kept by this frame alone, and gone with it
+        hosts.own.began(leave_it)
     try:
         return await _prepared(setup, order, hosts)
-    except BaseException:
-        await _give_back(setup, order, hosts.own)
+    except BaseException as error:
+        if not isinstance(error, GeneratorExit) or hosts.own.goes_on():
+            await _give_back(setup, order, hosts.own)
         raise
     finally:
         if is_root:
             hosts.own.ended()
+
+
+def _leave(order: Order, host: Host) -> None:
+    """Give the thread of a call back that can't go on. One that waits for its thread yet has none."""
+    if order.journal is not None:
+        leave(order.journal, host)
 
 
 async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
@@ -107,8 +115,8 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
         return await _on_its_own(setup, saver, order, given, hosts)
     finally:
         setup.under_way.discard(under_way)
-        configurable_here.reset(said)
-        current_frame.reset(token)
+        put_back(configurable_here, said)
+        put_back(current_frame, token)
 
 
 async def _on_its_own(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
 
 from checkpointers import MemorySaver
-from flowfn import entrypoint, task
-from flowfn.ports import Busy, Commit, Lease
+from flowfn import ThreadBusy, entrypoint, task
+from flowfn.ports import Busy, Commit, Lease, Saver
 
 
 class SlowSaver(MemorySaver):
@@ -78,3 +79,127 @@ def test_a_loop_that_ends_while_the_saver_is_at_work(slow: str) -> None:
     row = saver.thread("t")
     assert (None if row is None else row.owner) is None
     assert (row is not None) == (slow == "commit")
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def saver(request: pytest.FixtureRequest) -> Saver:
+    """One of each kind."""
+    found: Saver = request.getfixturevalue(f"{request.param}_saver")
+    return found
+
+
+def close_amid(run: Coroutine[Any, Any, Any], reached: threading.Event) -> list[Any]:
+    """Close an event loop while a run is under way on it; whoever keeps what is returned keeps that from being
+    collected."""
+    loop = asyncio.new_event_loop()
+
+    async def until_reached() -> Any:
+        task = asyncio.ensure_future(run)
+        while not reached.is_set():
+            await asyncio.sleep(0)
+        return task
+
+    kept = [loop, loop.run_until_complete(until_reached())]
+    loop.close()
+    kept[1].set_name("left on purpose")
+    kept[1]._log_destroy_pending = False  # asyncio tells of it, rightly, as an error
+    return kept
+
+
+def waiting(saver: Saver, reached: threading.Event) -> tuple[Any, list[str]]:
+    """A workflow whose second task first waits for ever, and then doesn't; and what it has run."""
+    ran: list[str] = []
+
+    @task
+    async def first() -> None:
+        ran.append("first")
+
+    @task
+    async def second() -> int:
+        ran.append("second")
+        if not reached.is_set():
+            reached.set()
+            await asyncio.Event().wait()
+        return 2
+
+    @entrypoint(checkpointer=saver)
+    async def flow(n: int) -> int:
+        await first()
+        return n + await second()
+
+    return flow, ran
+
+
+def test_a_run_whose_loop_was_closed_holds_its_thread_no_more(saver: Saver) -> None:
+    """Nobody will wake it, so whoever comes next goes on with it, though it hasn't been collected."""
+    reached = threading.Event()
+    flow, ran = waiting(saver, reached)
+    kept = close_amid(flow.thread("t")(1), reached)
+    assert asyncio.run(flow.thread("t")(1)) == 3
+    assert ran == ["first", "second", "second"]
+    del kept
+
+
+def test_a_direct_call_goes_on_with_a_run_whose_loop_was_closed(saver: Saver) -> None:
+    """It is unfinished, and nobody holds it, as if its process had died."""
+    reached = threading.Event()
+    flow, ran = waiting(saver, reached)
+    kept = close_amid(flow(1), reached)
+    assert asyncio.run(flow(1)) == 3
+    assert ran == ["first", "second", "second"]
+    del kept
+
+
+def test_a_blocking_call_takes_the_thread_of_a_run_whose_loop_was_closed(saver: Saver) -> None:
+    """It looks for such runs, too; its own workflow is another one."""
+    reached = threading.Event()
+    flow, _ = waiting(saver, reached)
+    kept = close_amid(flow.thread("t")(1), reached)
+
+    @entrypoint(checkpointer=saver)
+    def other(n: int) -> int:
+        return n
+
+    assert other.invoke(7, thread_id="t", on_busy="reject") == 7
+    del kept
+
+
+def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(saver: Saver) -> None:
+    """Nobody runs the same code beside it, and it starts nothing more."""
+    reached, go_on, ran = threading.Event(), threading.Event(), list[str]()
+
+    @task
+    def second() -> int:
+        ran.append("second")
+        return 2
+
+    @task
+    def first() -> int:
+        ran.append("first")
+        reached.set()
+        assert go_on.wait(10)
+        return second().result() if len(ran) == 1 else 1
+
+    @entrypoint(checkpointer=saver)
+    async def flow(n: int) -> int:
+        return n + await first()
+
+    kept = close_amid(flow.thread("t")(1), reached)
+    with pytest.raises(ThreadBusy):
+        asyncio.run(flow.ainvoke(1, thread_id="t", on_busy="reject"))
+    assert ran == ["first"]
+    go_on.set()
+    assert asyncio.run(flow.thread("t")(1)) == 2
+    assert ran == ["first", "first"]
+    del kept
+
+
+def test_a_run_whose_loop_is_gone_is_collected_without_a_word(saver: Saver) -> None:
+    """Its coroutines are closed in another context than their own, and nothing can be awaited: an exception that is
+    ignored there would fail this test. Its lease is given back."""
+    reached = threading.Event()
+    flow, ran = waiting(saver, reached)
+    close_amid(flow.thread("t")(1), reached)
+    gc.collect()
+    assert asyncio.run(flow.thread("t")(1)) == 3
+    assert ran == ["first", "second", "second"]

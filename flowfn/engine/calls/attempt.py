@@ -313,7 +313,10 @@ async def _once(frame: Frame) -> Any:
     except BaseException as raised:
         error = raised
     finally:
-        current_frame.reset(token)
+        try:  # noqa: SIM105 - in place, as `put_back` would cost each call of a task two calls of functions
+            current_frame.reset(token)
+        except ValueError:
+            pass
         frame.around = None
         if is_workflow:
             under_way.remove(definition)

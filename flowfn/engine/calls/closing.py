@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, put_back
 from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.replay import failing
 from flowfn.errors import FlowError, Suspended
@@ -131,7 +131,7 @@ async def _place_suspended(frame: Frame, host: Host) -> None:
             with suppress(FlowError):
                 held.place()
     finally:
-        current_frame.reset(token)
+        put_back(current_frame, token)
 
 
 def _place_held(frame: Frame) -> None:

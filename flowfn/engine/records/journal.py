@@ -46,7 +46,7 @@ _NEXT = " "
 """Of what is held until the next commit; no namespace is called so."""
 
 
-def _nobody(error: Exception) -> None:
+def _nobody(error: BaseException) -> None:
     """No run has taken the journal up."""
 
 
@@ -76,7 +76,7 @@ class Journal:
         self._goes_on = False
         self._thinning = Thinning(lease.thread)
         self._keeps_deltas = saver.keeps_deltas
-        self.ends: Callable[[Exception], None] = _nobody
+        self.ends: Callable[[BaseException], None] = _nobody
         """Told of what ends the run, since the journal can't be relied on any more."""
         self.unhandled: set[tuple[str, str]] = set()
         """The failed calls, by namespace and id, on whose errors no code has acted."""

@@ -12,7 +12,7 @@ from functools import partial
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, put_back
 from flowfn.definition import Definition
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.engine.calls.frame import Frame
@@ -106,7 +106,7 @@ async def _verified(call: Call, host: Host) -> Done | NotDone:
         else:
             found = await host.blocking(verify, _about(call))
     finally:
-        current_frame.reset(token)
+        put_back(current_frame, token)
     if found is NotDone:
         return NotDone()
     if not isinstance(found, Done | NotDone):

@@ -6,18 +6,21 @@ Guarantee: one writer per thread. Whoever comes second waits, is turned away, or
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowfn.config import OnBusy
 from flowfn.engine.questions.waiting import asked_ids
-from flowfn.errors import SaverError, ThreadBusy
+from flowfn.errors import Cancelled, SaverError, ThreadBusy
 from flowfn.futures import Future
 from flowfn.logs import logger
 from flowfn.ports import Busy, Host, Lease, Saver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from flowfn.engine.records.journal import Journal
 
 T = TypeVar("T")
 
@@ -41,6 +44,7 @@ async def take_lease(
     """
     delay, force = FIRST_WAIT, on_busy == "cancel"
     taken: Lease | Busy | None = None
+    looked = False
     try:
         while True:
             taken = None if force else await host.claim_free(saver, thread)
@@ -51,6 +55,10 @@ async def take_lease(
             if isinstance(taken, Lease):
                 return taken
             assert isinstance(taken, Busy)
+            if not looked:
+                looked = True
+                host.leave_what_cannot_go_on()
+                continue
             if on_busy == "reject":
                 raise ThreadBusy(
                     f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
@@ -106,6 +114,32 @@ def release_after(left: Sequence[Future[Any]], saver: Saver, lease: Lease) -> No
 
     for each in left:
         each.add_done_callback(release)
+
+
+def leave(journal: Journal, host: Host, *, soon: bool = False) -> None:
+    """Give the lease of a run back that can't go on, since its event loop is gone: nothing of it may wait any more.
+
+    Code that goes on upon threads starts nothing more, and is waited for. `soon`: on another thread, as the garbage
+    collector, which closes coroutines, comes anywhere, also where this thread holds the saver's locks.
+    """
+    if journal.released:
+        return
+    journal.released = True
+    journal.ends(Cancelled())
+    if running := host.on_threads():
+        release_after(running, journal.saver, journal.lease)
+    elif soon:
+        with suppress(
+            RuntimeError
+        ):  # no thread can be started as the process ends, and the lease ends with that
+            host.background(partial(_release, journal))
+    else:
+        _release(journal)
+
+
+def _release(journal: Journal) -> None:
+    with logged_failure(journal.lease):
+        journal.saver.release(journal.lease)
 
 
 _left: dict[tuple[int, str], Future[None]] = {}
