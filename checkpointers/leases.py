@@ -188,7 +188,8 @@ def listed(row: Listed) -> ThreadRow | None:
     if not used and alive is None:
         return None
     owner = None if alive is None else label(alive)
-    return ThreadRow(id, workflow, call, status, owner, created_at, updated_at)
+    died = label(held.owner) if held.owner is not None and alive is None and status != "running" else None
+    return ThreadRow(id, workflow, call, status, owner, created_at, updated_at, died)
 
 
 def _beat(

@@ -22,6 +22,9 @@ _NEWER = re.compile(rb"flowfn run ([1-9][0-9]{0,3})\n")
 _LARGEST = 1 << 32
 """Bytes that a file may unfold to."""
 
+_PARTS = 7
+"""Of a thread's row: who died with it is of the database that it was in."""
+
 _INTEGERS = range(-1 << 63, 1 << 63)
 """What databases hold."""
 
@@ -48,7 +51,7 @@ def export_thread(saver: Housekeeping, thread_id: str) -> bytes:
             f"There is no thread {thread_id!r} to export. `flowfn ls` lists those that there are."
         )
     items = [_packed(item) for item in items_of(saver, thread_id, saver.keeps_deltas)]
-    return _BEGINNING + zlib.compress(ormsgpack.packb([list(row), items]))
+    return _BEGINNING + zlib.compress(ormsgpack.packb([list(row[:_PARTS]), items]))
 
 
 def import_thread(saver: Housekeeping, data: bytes, *, thread_id: str | None = None) -> str:

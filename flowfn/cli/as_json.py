@@ -23,6 +23,7 @@ def listed(row: ThreadRow, questions: Sequence[Interrupt] | Unreadable) -> dict[
         "call": row.call,
         "status": row.standing,
         "owner": row.owner,
+        "died": row.died,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "questions": count,

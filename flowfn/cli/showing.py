@@ -33,8 +33,14 @@ def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) 
     for row, questions in threads:
         count = "?" if isinstance(questions, Unreadable) else str(len(questions) or "")
         age = age_of(row, now)
-        table.add_row(_text(row.id), _text(row.workflow), status_text(row.standing), age, count)
+        table.add_row(_text(row.id), _text(row.workflow), _standing(row), age, count)
     return table
+
+
+def _standing(row: ThreadRow) -> Text:
+    """How a thread stands; and that the run after the one that it tells of was killed."""
+    status = status_text(row.standing)
+    return status if row.died is None else Text.assemble(status, ", then ", status_text("killed"))
 
 
 def age_of(row: ThreadRow, now: datetime) -> str:
@@ -53,7 +59,20 @@ def ago(seconds: float) -> str:
 def thread_page(view: ThreadView, most: int | None = MOST) -> RenderableType:
     """All that is known of a thread's last run; of one caller's calls at most so many one by one."""
     tree = call_tree(thread_head(view.row), view.calls, most, results=True)
-    return Group(tree, *_without_calls(view), *_left_out(without_lines(tree)), *thread_ending(view))
+    return Group(
+        tree, *_without_calls(view), *_left_out(without_lines(tree)), *thread_ending(view), *_died(view.row)
+    )
+
+
+def _died(row: ThreadRow) -> list[Text]:
+    """That there was a later run, of which nothing is known."""
+    if row.died is None:
+        return []
+    said = (
+        f"{row.died} died in a later run, before it had recorded anything: nothing goes on with that by itself, so "
+        'call it again. With durability="exit" nothing is recorded before the end'
+    )
+    return [Text(in_line(said))]
 
 
 _NO_CALLS = (
@@ -108,7 +127,7 @@ def shown(value: Any) -> str:
 
 def thread_head(row: ThreadRow) -> Text:
     """A thread in a line: its id, its workflow, how it stands."""
-    status = status_text(row.standing)
+    status = _standing(row)
     return Text.assemble(in_line(row.id), "  ", in_line(row.workflow), "  ", status)
 
 

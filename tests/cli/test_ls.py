@@ -193,3 +193,42 @@ def test_records_cannot_steer_the_terminal(flowfn: Any, tmp_path: Path) -> None:
     saver.close()
     ran = flowfn("ls", "--db", tmp_path / "runs.db")
     assert r"a\x1b[2Jb" in ran.out
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+def test_a_run_that_died_before_it_recorded_anything_is_told_beside_the_one_before(
+    flowfn: Any,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run_python: Any,
+    place: str,
+) -> None:
+    """The thread's row is of that one, and all that is known of the other is who died with the thread."""
+    db = "runs.db" if place == "sqlite" else request.getfixturevalue("postgres_url")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dies.py").write_text(DIES)
+    assert run_python("dies.py", db, "lives").returncode == 0
+    before = flowfn("ls", "--db", db).out
+    assert run_python("dies.py", db, "dies").returncode == -9
+    assert (" done " in before, "killed" in before) == (True, False)
+    assert " done, then killed " in flowfn("ls", "--db", db).out
+    (row,) = json.loads(flowfn("ls", "--json", "--db", db).out)
+    assert (row["status"], row["died"].startswith("process ")) == ("done", True)
+    assert f"{row['died']} died in a later run" in flowfn("show", "t", "--db", db).out
+    assert run_python("dies.py", db, "lives").returncode == 0
+    assert "killed" not in flowfn("ls", "--db", db).out
+
+
+DIES = """
+import os, sys
+from flowfn import entrypoint
+
+@entrypoint(checkpointer=sys.argv[1], durability="exit")
+def flow(n: int) -> int:
+    if sys.argv[2] == "dies":
+        os.kill(os.getpid(), 9)
+    return n
+
+flow.invoke(1, thread_id="t")
+"""
