@@ -108,6 +108,11 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
     unknown = "flowfn does not know how to restore it"
     if (base := solid_base(cls)) in PLAIN:
         return f"{unknown}. Store {base.__name__}(value), or register it: {register}"
+    if not is_own(cls) and "<locals>" in cls.__qualname__:
+        return (
+            f"{module} makes its class inside a function, where nobody finds it who restores it. Store what you need "
+            "of it, such as str(value) of a text that is translated when it is shown"
+        )
     if not is_own(cls):
         return f"{unknown}. Register it, if its attributes are all of it: {register}"
     return f"{unknown}. Make {cls.__qualname__} a dataclass or a pydantic model, or register it: {register}"

@@ -207,6 +207,14 @@ def test_a_member_of_a_local_enumeration_is_named_itself() -> None:
     assert "its class is made inside a function" in str(error)
 
 
+def test_what_a_library_made_inside_a_function_has_no_name_to_register() -> None:
+    """As the lazily translated texts of Django."""
+    lazy = type("Lazy", (), {"__module__": "string", "__qualname__": "lazy.<locals>.Lazy"})
+    said = str(_refused([lazy()]))
+    assert "string makes its class inside a function" in said
+    assert ("Store what you need of it, such as str(value)" in said, "allow(" in said) == (True, False)
+
+
 def test_a_class_whose_module_is_nowhere() -> None:
     """A plugin that was loaded by its file is told where to put its module."""
     module = types.ModuleType("plugin_of_nobody")
