@@ -337,6 +337,36 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
         open_saver(tmp_path)
 
 
+OUT_OF_FILES = """
+import os, resource
+from checkpointers import SqliteSaver
+from flowfn.errors import SaverError
+
+SqliteSaver("other.db").close()  # what is imported late is there
+before = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (os.dup(0) + 1, before[1]))
+try:
+    SqliteSaver("runs.db")
+except SaverError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_NOFILE, before)
+SqliteSaver("runs.db").close()
+"""
+
+
+def test_a_process_that_has_too_many_files_open_is_told_of_its_limit(tmp_path: Path) -> None:
+    """SQLite says no more of it than of a folder that isn't there."""
+    ended = subprocess.run(
+        [sys.executable, "-c", OUT_OF_FILES],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "hasn't as many files open as it may, `ulimit -n`" in ended.stdout
+
+
 def test_a_new_file_is_private(tmp_path: Path) -> None:
     """Mode 0600 from the first moment; an existing file keeps its own."""
     with open_saver(tmp_path / "runs.db") as saver:
