@@ -361,7 +361,7 @@ class Host(Protocol):
         """Whether what runs here may wait: not where an event loop is gone, and its coroutines are closed."""
 
     def on_threads(self) -> Sequence[Any]:
-        """The futures of what goes on upon threads, and is waited for on the event loop."""
+        """The futures of what goes on upon threads, and was waited for on the event loop."""
 
     def leave_what_cannot_go_on(self) -> None:
         """Have the runs of this process left whose event loops were closed: nobody wakes them any more, and until they

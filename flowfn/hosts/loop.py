@@ -85,7 +85,7 @@ class LoopHost:
         self._awaiting: dict[Future[Any], asyncio.Task[Any]] = {}
         """The tasks of others that run a job in place, as they await it."""
         self._on_threads: set[Future[Any]] = set()
-        """What somebody on the loop waits for that runs, or will run, on a thread."""
+        """What somebody on the loop has waited for that runs, or will run, on a thread."""
 
     @cached_property
     def threads(self) -> ThreadHost:
@@ -231,14 +231,10 @@ class LoopHost:
         """Suspend until a future is done."""
         ended = self.loop.create_future()
         UnlockedFuture.add_done_callback(future, Wake(self.loop, self.thread, ended))
-        if future.runner is None or future.runner is self:
-            await ended
-            return
-        self._on_threads.add(future)
-        try:
-            await ended
-        finally:
-            self._on_threads.discard(future)
+        if future.runner is not None and future.runner is not self:
+            self._on_threads.add(future)
+            UnlockedFuture.add_done_callback(future, self._on_threads.discard)
+        await ended
 
     async def others_end(self) -> None:
         frame = current_frame.get()

@@ -164,7 +164,10 @@ def test_a_blocking_call_takes_the_thread_of_a_run_whose_loop_was_closed(saver: 
     del kept
 
 
-def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(saver: Saver) -> None:
+@pytest.mark.parametrize("collected", [False, True])
+def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(
+    saver: Saver, collected: bool
+) -> None:
     """Nobody runs the same code beside it, and it starts nothing more."""
     reached, go_on, ran = threading.Event(), threading.Event(), list[str]()
 
@@ -185,6 +188,9 @@ def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(s
         return n + await first()
 
     kept = close_amid(flow.thread("t")(1), reached)
+    if collected:
+        kept.clear()
+        gc.collect()
     with pytest.raises(ThreadBusy):
         asyncio.run(flow.ainvoke(1, thread_id="t", on_busy="reject"))
     assert ran == ["first"]

@@ -126,18 +126,18 @@ def leave(journal: Journal, host: Host, *, soon: bool = False) -> None:
         return
     journal.released = True
     journal.ends(Cancelled())
-    if running := host.on_threads():
+    give_back = partial(_give_back_after, host.on_threads(), journal)
+    if not soon:
+        give_back()
+        return
+    with suppress(RuntimeError):  # as the process ends, and the lease with it, no thread can be started
+        host.background(give_back)
+
+
+def _give_back_after(running: Sequence[Future[Any]], journal: Journal) -> None:
+    if running:
         release_after(running, journal.saver, journal.lease)
-    elif soon:
-        with suppress(
-            RuntimeError
-        ):  # no thread can be started as the process ends, and the lease ends with that
-            host.background(partial(_release, journal))
-    else:
-        _release(journal)
-
-
-def _release(journal: Journal) -> None:
+        return
     with logged_failure(journal.lease):
         journal.saver.release(journal.lease)
 
