@@ -511,6 +511,40 @@ def taking(
     return body
 
 
+def test_a_branch_gets_a_record_of_the_code_that_has_gone_past_it(async_world: World) -> None:
+    """G2: what calls the code had come by that before it had branches, so nothing is kept for it."""
+    ran: list[str] = []
+
+    @async_world.task
+    async def check(name: str) -> None:
+        pass
+
+    @async_world.task
+    async def stamp(at: float) -> str:
+        ran.append("stamp")
+        return "stamped"
+
+    async def stamped(name: str) -> None:
+        await check(name)
+        await stamp(time.time())
+
+    order = ["a", "branch", "b"]
+
+    @async_world.entrypoint
+    async def wf() -> None:
+        for each in order:
+            await (asyncio.gather(stamped("c")) if each == "branch" else stamped(each))
+        if order[-1] == "b":
+            raise ConnectionError("lost")
+
+    with suppress(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    ran.clear()
+    order = ["a", "b", "branch"]
+    async_world.invoke(wf, None, thread_id="t")
+    assert ran == []
+
+
 @pytest.mark.parametrize("kind", [asyncio.Queue, Stream])
 def test_a_worker_gets_the_record_of_one_that_waits_for_items(
     async_world: World, kind: Callable[[], Any]

@@ -418,9 +418,16 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "flowfn")
 
 
-KEPT = {758: {"('exact', 1) ran 1 times, not 0 to 0"}}
-"""By seed, what the rules allow and the model does not: a process dies before a call of a branch is recorded, and equal
-calls that the outermost code had made later are recorded. These are kept for that code, and the call runs again."""
+KEPT = {
+    758: {"('exact', 1) ran 1 times, not 0 to 0"},
+    2296: {"('exact', 2) ran 1 times, not 0 to 0"},
+    2870: {"('random', 2) ran 1 times, not 0 to 0"},
+    4559: {"('exact', 0) ran 1 times, not 0 to 0"},
+}
+"""By seed, what the rules allow and the model does not: a branch makes a call of which only the outermost code has left
+a record, as a process died before the branch's was recorded, or as an edit moved the call there. The record is kept for
+the outermost code, which waits for the branch and may come for it, and the call runs again. To allow that of all seeds
+would hide it where the outermost code has gone past the call."""
 
 
 @pytest.mark.timeout(600)

@@ -187,6 +187,11 @@ class Frame:
         """Whether a record that a branch of its code comes upon is kept for the branch that it is of."""
         return self.numbers is not None and self._branches.keep(record, branch)
 
+    def goes_on_with(self, record: Record, branch: int) -> None:
+        """A branch of its code claims a record; before there are others, only another attempt's branch is noted."""
+        if self.branches is not None or (record.info is not None and record.info.branch != branch):
+            self._branches.claim(record, branch)
+
     def has_news(self, branch: int) -> None:
         """A new call of a branch of its code has an outcome."""
         if self.numbers is not None:
@@ -195,7 +200,7 @@ class Frame:
     @property
     def _branches(self) -> Branches:
         if self.branches is None:
-            self.branches = Branches(self.call.definition.code)
+            self.branches = Branches(self.call.definition.code, self.calls.newest)
         return self.branches
 
     def branch_began(self) -> Sequence[FrameType]:

@@ -30,8 +30,8 @@ def reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | No
     """
     run = call.run
     _note_order(call, record)
-    if call.parent is not None and call.parent.branches is not None:
-        call.parent.branches.claim(record, call.branch)
+    if call.parent is not None:
+        call.parent.goes_on_with(record, call.branch)
     call.task = record.task
     recorded = record.code
     call.edited = recorded is not None and recorded != call.definition.code

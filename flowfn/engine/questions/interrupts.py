@@ -228,8 +228,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "doubt"
     while isinstance(verdict := judge(run.ledger, sought, policy, seeker), Same):
         if verdict.record.claim():
-            if frame.branches is not None:
-                frame.branches.claim(verdict.record, branch)
+            frame.goes_on_with(verdict.record, branch)
             return info, verdict.record.task, verdict.record
     if isinstance(verdict, Ambiguous):
         _log_asked_anew(info, verdict.record)

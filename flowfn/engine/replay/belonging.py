@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 class Branches:
     """How far the branches of a frame's code have come in their recorded calls."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, come: int = 0) -> None:
         self._code = code
         """The fingerprint of the code."""
-        self._come: dict[int, float] = {}
-        """When the latest call was made that each has made again, as `CallInfo.born`."""
+        self._come: dict[int, float] = {0: come} if come else {}
+        """When the latest call was made that each has made again, as `CallInfo.born`; `come`: before there were others,
+        by what calls the code."""
         self._held: set[Call] = set()
         """The calls that came upon another branch's record, and are held."""
         self._holds: Counter[int] = Counter()
