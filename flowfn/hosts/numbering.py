@@ -229,6 +229,10 @@ class Numbers:
             self.given[task] = branch = self._by_code(said)
         return branch
 
+    def has_come_again(self, number: int) -> bool:
+        """Whether one of them is the recorded one of that number."""
+        return number in self._recognition.taken
+
     def made(self, loop: Loop, coro: Any, together: Iterable[Any] | None = None) -> Branch:
         """The branch of a task that is being made; `together` is what else tasks are made of by the same call, which
         makes them in an order of no meaning."""

@@ -69,7 +69,7 @@ class Recognition:
         """The same, once somebody has asked for them."""
         self._made: dict[tuple[int, int], int] = {}
         """How many there are by what is said of them and of their maker, the latest last."""
-        self._taken: set[int] = set()
+        self.taken: set[int] = set()
         """The recorded numbers that branches have."""
         self._moved: set[str] = set()
         """The functions of which some have been recognised in other places than theirs."""
@@ -119,9 +119,9 @@ class Recognition:
             return
         place = branch.keys[_PLACE]
         for number in recorded:
-            if number not in self._taken and (is_moved or number & _MASKS[-1] == place):
+            if number not in self.taken and (is_moved or number & _MASKS[-1] == place):
                 branch.number = number
-                self._taken.add(number)
+                self.taken.add(number)
                 break
         if branch.number is None and is_moved and 0 < level < _PLACE:
             self._renumber(branch)
@@ -130,7 +130,7 @@ class Recognition:
 
     def _renumber(self, branch: Branch) -> None:
         """Give a branch a number that none of the recorded ones has."""
-        branch.number = next(each for each in count(branch.keys[0]) if each not in self._taken)
+        branch.number = next(each for each in count(branch.keys[0]) if each not in self.taken)
 
 
 class _Known:

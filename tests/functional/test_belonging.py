@@ -15,7 +15,7 @@ from uuid import UUID
 
 import pytest
 
-from flowfn import interrupt, task, uuid4
+from flowfn import interrupt, now, task, uuid4
 from flowfn.hosts import branches
 
 from ..worlds import World, asked, questions
@@ -383,6 +383,37 @@ def test_a_branch_of_edited_code_takes_no_value_of_another_one(async_world: Worl
     assert (a.split()[0], b.split()[0]) == ("a", "b")
     assert a.split()[1] != b.split()[1]
     assert sorted(charged + ran) == ["charge a", "charge b"]
+
+
+@pytest.mark.parametrize("value", [uuid4, now], ids=["uuid4", "now"])
+def test_a_new_item_of_edited_code_takes_no_value_of_another_one(
+    async_world: World, value: Callable[[], Any]
+) -> None:
+    """G2: it comes first, and has no record of its own; but the branch that has left one is there, and comes for it."""
+    items = ["a", "b"]
+
+    async def customer(item: str, turn: asyncio.Event) -> Any:
+        if item in "ab" and "new" in items:
+            await turn.wait()
+        found = value()
+        turn.set()
+        return found
+
+    async def before() -> None:
+        turn = asyncio.Event()
+        raise ConnectionError(await asyncio.gather(*(customer(item, turn) for item in items)))
+
+    async def after() -> list[Any]:
+        turn, edited = asyncio.Event(), True
+        assert edited
+        return await asyncio.gather(*(customer(item, turn) for item in items))
+
+    with pytest.raises(ConnectionError) as lost:
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    items = ["new", "a", "b"]
+    new, *again = async_world.invoke(async_world.entrypoint(after, name="wf"), None, thread_id="t")
+    assert again == lost.value.args[0]
+    assert new not in again
 
 
 def test_a_branch_takes_no_answer_to_another_ones_question(async_world: World) -> None:

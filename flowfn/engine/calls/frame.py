@@ -187,6 +187,13 @@ class Frame:
         """Whether a record that a branch of its code comes upon is kept for the branch that it is of."""
         return self.numbers is not None and self._branches.keep(record, branch)
 
+    def tells(self, record: Record, branch: int) -> bool:
+        """Whether a branch of its code is told from the one that a record is of: by its number, or as that is there,
+        whatever was edited."""
+        if self.numbers is None or record.info is None:
+            return False
+        return self._branches.are_told(record, branch) or self.numbers.has_come_again(record.info.branch)
+
     def goes_on_with(self, record: Record, branch: int) -> None:
         """A branch of its code claims a record; before there are others, only another attempt's branch is noted."""
         if self.branches is not None or (record.info is not None and record.info.branch != branch):

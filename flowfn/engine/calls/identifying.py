@@ -200,5 +200,4 @@ def _is_anothers(frame: Frame, task: str, branch: int) -> bool:
     info = None if record is None else record.info
     if record is None or info is None or info.branch == branch:
         return False
-    told = frame.branches is not None and frame.branches.are_told(record, branch)
-    return told or info.scope_code == code
+    return info.scope_code == code or frame.tells(record, branch)

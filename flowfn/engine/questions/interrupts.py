@@ -258,9 +258,7 @@ class _Seeker:
 
     def is_others(self, record: Record) -> bool:
         frame, branch = self._frame, self._branch
-        if branch is None or not frame.keeps(record, branch) or frame.branches is None:
-            return False
-        return frame.branches.are_told(record, branch)
+        return branch is not None and frame.keeps(record, branch) and frame.tells(record, branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         return self._frame.run.ledger.similar.possible(similar, self._digest, self._frame)
