@@ -221,7 +221,8 @@ class _Branches:
         known = self._frame.branches
         assert known is not None
         assert before.branch is not None
-        if not (self.wait or known.is_known(before.branch)):
+        is_known = known.is_known(before.branch) or numbers_of(self._frame).has_come_again(before.branch)
+        if not (self.wait or is_known):
             return False
         tasks, expected = self._by_number.get(before.branch, ()), known.expected
         waits_for_it = before.in_doubt and any(task in _waiting or joins(task) for task in tasks)

@@ -979,6 +979,34 @@ def test_a_branch_that_waits_with_a_limit_of_time_waits_for_what_it_has_begun(as
     assert shop.charged == [*"axb"]
 
 
+def test_a_new_item_of_edited_code_takes_no_call_of_one_that_a_limit_holds_up(async_world: World) -> None:
+    """G2: the branch that has left the record is there, and comes for it, though it has come to nothing yet."""
+    shop, items = Shop(async_world), ["a", "b"]
+
+    async def all_of(items: list[str]) -> list[str]:
+        limit = asyncio.Semaphore(1)
+
+        async def one(item: str) -> str:
+            async with limit:
+                return await shop.sell(item)
+
+        return await asyncio.gather(*(one(item) for item in items))
+
+    async def before() -> None:
+        raise ConnectionError(await all_of(items))
+
+    async def after() -> list[str]:
+        edited = await all_of(items)
+        return edited
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    items = ["new", "a", "b"]
+    found = async_world.invoke(async_world.entrypoint(after, name="wf"), None, thread_id="t")
+    assert found == ["new3", "a1", "b2"]
+    assert shop.charged == ["a", "b", "new"]
+
+
 def test_a_branch_that_comes_late_gets_the_record_that_it_left(async_world: World) -> None:
     """Section 4, rule 1: nothing was edited, and another branch makes an equal call before it this time."""
     shop, lost = Shop(async_world), True

@@ -5,8 +5,8 @@ has been claimed, or that is sure not to come. A branch won't that has made a la
 does another's work, or whose work another does: what takes an item from a queue is whoever was free. Nor does one that
 has had the outcome of a new call, while its code is as it was: when its number left the record, it had had none. Where
 a branch is there and in no such way gone astray, and waits for something else, it will come, and its records are no one
-else's. That needs branches to have the numbers that they had: a branch has if it has come upon a record of its own,
-and, as long as nobody knows better, where the code wasn't edited.
+else's. That needs branches to have the numbers that they had: a branch has if it was recognised as one that has left
+records, or has come upon one of its own, and, as long as nobody knows better, where the code wasn't edited.
 """
 
 from __future__ import annotations
@@ -58,12 +58,10 @@ class Branches:
         """Whether a branch is the one that had its number, as it has come upon a record of its own."""
         return branch in self._come or branch == 0
 
-    def is_others(self, record: Record, branch: int) -> bool:
+    def is_expected(self, record: Record, branch: int) -> bool:
         """Whether the record that a branch comes upon is of one that is expected to come for it."""
         info = record.info
-        if info is None or info.branch not in self.expected or not self.keep(record, branch):
-            return False
-        return self.are_told(record, branch)
+        return info is not None and info.branch in self.expected and self.keep(record, branch)
 
     def are_told(self, record: Record, branch: int) -> bool:
         """Whether a branch is told by its number from the one that a record is of."""
