@@ -1423,6 +1423,79 @@ def test_what_its_module_has_others_put_into_their_tables_counts(
     assert (before != found_in(RATED, edits[0], ("FILL", edited), edits[2])) == busts
 
 
+CONFIGURED = {
+    "app": "from flowfn import CachePolicy, task\nfrom helper import rate\nIMPORT\nDONE\n"
+    "@task(cache_policy=CachePolicy())\ndef price(x):\n    return x * rate()\n",
+    "helper": "from conf import settings\n\ndef rate():\n    return settings.rate\n",
+    "conf": "class Settings:\n    def __init__(self):\n        self.rate = 0\n\n"
+    "    def configure(self, **options):\n        self.__dict__.update(options)\n\n"
+    "settings, others = Settings(), Settings()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("imported", "done", "busts"),
+    [
+        ("from conf import settings", "settings.configure(rate=1)", True),
+        ("from conf import settings as mine", "mine.rate = 1", True),
+        ("import conf", "conf.settings.configure(rate=1)", True),
+        ("from conf import others", "others.configure(rate=1)", False),
+        ("from conf import settings", "if __name__ == '__main__': print(1)", False),
+    ],
+)
+def test_what_its_module_does_to_what_a_helper_names_counts(
+    found_in: Callable[..., str], imported: str, done: str, busts: bool
+) -> None:
+    """It needn't be named by the task itself."""
+    before = found_in(CONFIGURED, ("IMPORT", imported), ("DONE", done))
+    assert before.startswith("app.price:")
+    edited = found_in(CONFIGURED, ("IMPORT", imported), ("DONE", done.replace("1", "2")))
+    assert (before != edited) == busts
+
+
+@pytest.mark.parametrize(
+    ("made", "value"),
+    [
+        ("for name in ['RATES']:\n    globals()[name] = [1]", "rates.RATES"),
+        ("import sys\nfor name in ['RATES']:\n    setattr(sys.modules[__name__], name, [1])", "rates.RATES"),
+        ("vars().update(RATES=[1])", "rates.RATES"),
+        ("class Base:\n    def __init_subclass__(cls, rate):\n        RATES[cls.__name__] = rate\n\nRATES = {}\n"
+         "class Low(Base, rate=1): pass", "rates.RATES"),
+        ("class Base:\n    rates = {}\n    def __init_subclass__(cls, rate):\n        Base.rates[cls.__name__] = rate\n"
+         "class Low(Base, rate=1): pass", "rates.Base.rates"),
+        ("class Meta(type):\n    def __init__(cls, *given):\n        RATES.append(cls.rate)\n\nRATES = []\n"
+         "class Low(metaclass=Meta):\n    rate = 1", "rates.RATES"),
+        ("class Rate:\n    def __init__(self, rate):\n        self.rate = rate\n"
+         "    def __set_name__(self, of, name):\n        RATES[name] = self.rate\n\nRATES = {}\n"
+         "class Shop:\n    low = Rate(1)", "rates.RATES"),
+    ],
+    ids=["globals", "setattr", "vars", "subclass", "class attribute", "metaclass", "name in a class"],
+)  # fmt: skip
+def test_what_fills_a_table_unseen_by_its_name_counts(
+    found_in: Callable[..., str], made: str, value: str
+) -> None:
+    """A name that no line gives a value counts by that; and a class that is defined may be what fills a table."""
+    project = {
+        "app": "import rates\nfrom flowfn import CachePolicy, task\n\n"
+        f"@task(cache_policy=CachePolicy())\ndef price(x):\n    return x, {value}\n",
+        "rates": f"{made}\n",
+    }
+    before = found_in(project)
+    assert before.startswith("app.price:")
+    assert before == found_in(project)
+    assert before != found_in(project, ("1", "2"))
+
+
+def test_a_connection_that_another_module_sets_counts_for_nothing(found_in: Callable[..., str]) -> None:
+    """Only its type tells it from others, and results are kept all the same."""
+    project = {
+        "app": "import rates, threading\nfrom flowfn import CachePolicy, task\nrates.lock = threading.Lock()\n\n"
+        "@task(cache_policy=CachePolicy())\ndef price(x):\n    return x, rates.lock\n",
+        "rates": "",
+    }
+    assert found_in(project) == found_in(project) != ""
+
+
 @pytest.mark.parametrize(
     ("imported", "value"),
     [

@@ -4,14 +4,14 @@ Rule: a table or a settings object may change in place, and is no input then; bu
 edits code. What counts is that line, reduced as functions are, wherever the name was imported from, what is done to the
 value below it, and what decides whether and how often; what the lines name is left to `texts`. A file that was changed
 while the process ran needn't have the line that made the value: unless it spells it, it counts for this process alone.
-A notebook or a prompt has cells for a file (`cells`); a value that nothing there is seen to make counts by what it is
-when it is first named.
+A notebook or a prompt has cells for a file (`cells`). A value that nothing is seen to make counts by what it is when
+it is first named.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import resolve_name
 from types import FunctionType, ModuleType
 from typing import Any
@@ -30,6 +30,7 @@ __all__ = [
     "line_changing",
     "lines_calling",
     "lines_making",
+    "lines_on_imported",
     "source_of",
 ]
 
@@ -55,11 +56,26 @@ def lines_making(namespace: Mapping[str, Any], name: str) -> list[tuple[Mapping[
                 break
         place = _imported(source, namespace, name)
         if place is None:
-            if isinstance(source, Cells) and not found:
-                found.append((namespace, _unknown(namespace, name)))
+            if not found and (text := _unseen(source, namespace, name)):
+                found.append((namespace, text))
             break
         namespace, name = place
     return found
+
+
+def lines_on_imported(
+    namespace: Mapping[str, Any], is_named: Callable[[Any], bool]
+) -> Iterator[tuple[str, str]]:
+    """What the top of a project's module does to such values as it has from other modules, by the name that each has
+    there; or has in a module that it imports (`conf.settings.configure(…)`)."""
+    source = source_of(namespace)
+    for name in source.imports if isinstance(source, Index) else ():
+        if source is None or (text := source.assigned(name)) is None:
+            continue
+        value = namespace.get(name)
+        is_module = isinstance(value, ModuleType) and is_own_module(value.__name__)
+        if any(map(is_named, vars(value).values() if is_module else [value])):
+            yield name, as_loaded(text, source, None)
 
 
 def line_changing(namespace: Mapping[str, Any], name: str) -> str:
@@ -110,6 +126,15 @@ def _imported(
     if same:
         return same[-1]
     return places[-1] if name in source.imports else None
+
+
+def _unseen(source: Index | Cells, namespace: Mapping[str, Any], name: str) -> str:
+    """What a value counts by that no line of its module is seen to give a name: `globals()[name] = …` in a loop, say.
+    In a file one that only its type tells from others counts for nothing: a connection that another module sets."""
+    if isinstance(source, Cells):
+        return _unknown(namespace, name)
+    is_given = name in namespace and not (name.startswith("__") and name.endswith("__"))
+    return _unknown(namespace, name) if is_given and not exact({name: namespace[name]}).weak else ""
 
 
 def _unknown(namespace: Mapping[str, Any], name: str) -> str:

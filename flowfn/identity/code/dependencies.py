@@ -27,6 +27,7 @@ from flowfn.identity.code.assigned import (
     line_changing,
     lines_calling,
     lines_making,
+    lines_on_imported,
     source_of,
 )
 from flowfn.identity.code.classes import fields_of, members_of
@@ -206,10 +207,16 @@ class Dependencies:
             )
 
     def _count_calls(self, namespace: Mapping[str, Any]) -> None:
-        """Count what the function's own module calls of others, where that changes what is named: a table, say, that
-        these fill with what they are given (`rates.load("eu")`)."""
+        """Count what the function's own module does to what helpers name (`settings.configure(…)`), and calls of other
+        modules where that changes what is named: a table, say, that these fill (`rates.load("eu")`)."""
         found = _contents([*self._at.values()])
-        named = {id(each) for each in found if can_be_looked_at(each) and not is_constant(each)}
+        tables = [each for each in found if can_be_looked_at(each) and not is_constant(each)]
+        named = {id(each) for each in tables}
+        made = {id(each) for each in tables if not self._counts(each)}
+        for name, text in [*lines_on_imported(namespace, lambda each: id(each) in made)]:
+            if (id(namespace), name) not in self._at:
+                own = module_name(str(namespace.get("__name__")))
+                self._count_text(f"{own}.{name}", text, namespace, besides=name)
         calls = {
             called
             for called, there, changed in calls_that_change(namespace)

@@ -30,6 +30,9 @@ says `global`; and what changes the value that it has, as a `del` or a call of `
 _Heads = tuple[ast.expr, ...]
 """What decides whether a statement runs, and how often: the conditions and loops that it stands under."""
 
+_DEFINING: Final = ("__init_subclass__", "__set_name__", "__new__", "__init__", "__prepare__")
+"""The methods that run while a class is defined: its base's, its metaclass's, and those of what its body makes."""
+
 _LONG: Final = 500
 """Lines of an assignment from which on it is a table."""
 
@@ -164,7 +167,19 @@ class Top(ast.NodeVisitor):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._define(node)
+        if not self._scope:
+            self._note(self._changed_by_defining(node), node)
         self._inside(node, node.name)
+
+    def _changed_by_defining(self, node: ast.ClassDef) -> Iterator[str]:
+        """The names whose values classes of the file change as one is derived from them, or they are its metaclass, or
+        an object of theirs gets a name in it."""
+        makers = [*node.bases, *(each.value for each in node.keywords)]
+        makers += [each.func for inner in node.body for each in ast.walk(inner) if isinstance(each, ast.Call)]
+        for cls in (each for name in map(_root, makers) for *_, each in self._definitions.get(name, ())):
+            for method in cls.body if isinstance(cls, ast.ClassDef) else ():
+                if isinstance(method, Function) and method.name in _DEFINING:
+                    yield from changed_inside(method)
 
     def _inside(self, node: ast.AST, *scope: str) -> None:
         self._scope.extend(scope)
@@ -364,6 +379,8 @@ def _changes_a_part(statement: _Binding, name: str) -> bool:
             case ast.Name(id=function):
                 return function in ("setattr", "delattr")
         return False
+    if isinstance(statement, ast.ClassDef):  # a class that the object sees defined
+        return statement.name != name
     is_assigned = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete)
     return is_assigned and not _gives(statement, name)
 
