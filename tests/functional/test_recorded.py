@@ -111,6 +111,32 @@ def test_a_value_stays_with_its_place_whatever_is_edited_around_it(world: World,
     assert after == before
 
 
+def test_one_more_item_takes_no_value_of_a_line_that_has_moved(world: World) -> None:
+    """G9: the item's line was there, so that it is none that was edited; the line that has moved has its value."""
+    seen.clear()
+    items = ["a"]
+
+    def before() -> Any:
+        keys = [flowfn.uuid4() for _ in items]
+        key = flowfn.uuid4()
+        return asked(keys, key)
+
+    def after() -> Any:
+        def begin() -> Any:
+            key = flowfn.uuid4()
+            return key
+
+        keys = [flowfn.uuid4() for _ in items]
+        return asked(keys, begin())
+
+    world.invoke(world.entrypoint(name="wf")(before), thread_id="t")
+    items = ["a", "b"]
+    world.resume(world.entrypoint(name="wf")(after), "yes", "t")
+    ([a], moved), ([again, new], same) = seen
+    assert (again, same) == (a, moved)
+    assert new not in (a, moved)
+
+
 def logged(function: Any) -> Any:
     """A decorator of the project's."""
 
