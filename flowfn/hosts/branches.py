@@ -212,7 +212,7 @@ class _Branches:
 
     def expect(self, before: Before, future: Future[Any]) -> bool:
         """Say of a branch that it will come: it is there, and isn't busy, and either it is known to be the one of that
-        number, or all branches wait. Whether that wasn't said yet.
+        number, or all branches wait, and it has done nothing new. Whether that wasn't said yet.
 
         One that waits for other branches to end may wait for the call that is held. What it made then it made after
         these had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
@@ -221,8 +221,8 @@ class _Branches:
         known = self._frame.branches
         assert known is not None
         assert before.branch is not None
-        is_known = known.is_known(before.branch) or numbers_of(self._frame).has_come_again(before.branch)
-        if not (self.wait or is_known):
+        may_come = self.wait and known.may_come(before.branch)
+        if not (may_come or known.is_known(before.branch)):
             return False
         tasks, expected = self._by_number.get(before.branch, ()), known.expected
         waits_for_it = before.in_doubt and any(task in _waiting or joins(task) for task in tasks)

@@ -1007,6 +1007,43 @@ def test_a_new_item_of_edited_code_takes_no_call_of_one_that_a_limit_holds_up(as
     assert shop.charged == ["a", "b", "new"]
 
 
+def test_a_worker_of_edited_code_gets_the_record_of_one_that_has_done_something_new(
+    async_world: World,
+) -> None:
+    """G2: that has taken another item, and doesn't come for the one that it had."""
+    ran, items = list[str](), ["a", "b"]
+
+    @async_world.task
+    async def sell(item: str) -> None:
+        ran.append(item)
+
+    async def worker(name: str, queue: asyncio.Queue[str]) -> None:
+        while not queue.empty():
+            item = queue.get_nowait()
+            for _ in range(2):  # turns of the loop
+                await asyncio.sleep(0)
+            await sell(item)
+
+    async def all_of(items: list[str]) -> None:
+        queue = asyncio.Queue[str]()
+        for item in items:
+            queue.put_nowait(item)
+        await asyncio.gather(worker("x", queue), worker("y", queue))
+
+    async def before() -> None:
+        await all_of(items)
+        raise ConnectionError("lost")
+
+    async def after() -> None:
+        await all_of(items)
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    items = ["a", "new", "b"]
+    async_world.invoke(async_world.entrypoint(after, name="wf"), None, thread_id="t")
+    assert sorted(ran) == ["a", "b", "new"]
+
+
 def test_a_branch_that_comes_late_gets_the_record_that_it_left(async_world: World) -> None:
     """Section 4, rule 1: nothing was edited, and another branch makes an equal call before it this time."""
     shop, lost = Shop(async_world), True

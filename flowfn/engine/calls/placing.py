@@ -87,7 +87,10 @@ class _Seeker:
     def is_others(self, record: Record) -> bool:
         frame, branch = self._frame, self._call.branch
         branches = frame.branches
-        return branches is not None and branches.is_expected(record, branch) and frame.tells(record, branch)
+        if branches is None or record.info is None or not branches.is_expected(record, branch):
+            return False
+        is_there = branches.may_come(record.info.branch) and frame.tells(record, branch)
+        return is_there or branches.are_told(record, branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None

@@ -67,6 +67,11 @@ class Branches:
         """Whether a branch is told by its number from the one that a record is of."""
         return record.info is not None and (record.info.scope_code == self._code or branch in self._come)
 
+    def may_come(self, branch: int) -> bool:
+        """Whether a branch that has come upon no record of its own may yet come for them: it has had the outcome of no
+        new call, so that it isn't at another item."""
+        return branch not in self._with_news
+
     def hold(self, call: Call) -> None:
         """A call of one branch came upon the record of another, and is held."""
         self._held.add(call)
