@@ -137,6 +137,29 @@ def test_one_more_item_takes_no_value_of_a_line_that_has_moved(world: World) -> 
     assert new not in (a, moved)
 
 
+def test_items_of_an_edited_line_keep_their_values_from_one_attempt_to_the_next(world: World) -> None:
+    """G9: what the line made for later items, since it was edited, says nothing of the earlier ones."""
+    seen.clear()
+    items = ["a"]
+
+    def before() -> Any:
+        return asked([flowfn.uuid4() for _ in items])
+
+    def after() -> Any:
+        keys = [flowfn.uuid4() for _ in items]
+        asked(keys)
+        interrupt("sure?")
+
+    world.invoke(world.entrypoint(name="wf")(before), thread_id="t")
+    items = ["a", "b"]
+    flow = world.entrypoint(name="wf")(after)
+    world.resume(flow, "yes", "t")
+    world.resume(flow, "yes", "t")
+    ([a],), *_, ([again, b],) = seen
+    assert seen[1:] == [([a, b],), ([a, b],)]
+    assert again == a != b
+
+
 def logged(function: Any) -> Any:
     """A decorator of the project's."""
 

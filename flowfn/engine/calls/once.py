@@ -39,7 +39,11 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     lines = leading_to(caller, outermost, frame.branch_began())
     digested = exact({_LINES: lines, **told} if told else {_LINES: lines})
     task, occurrence, branch = next_identity(frame, name, digested.exact, own=not told)
-    record = _recorded(frame, name, task, branch, digested.exact, lines) if run.ledger.records else None
+    record = (
+        _recorded(frame, name, task, branch, (digested.exact, occurrence), lines)
+        if run.ledger.records
+        else None
+    )
     if record is not None and record.finished:
         value = record.value()
         if isinstance(value, datetime):
@@ -65,15 +69,15 @@ _LINES = "lines"
 
 
 def _recorded(
-    frame: Frame, name: str, task: str, branch: int, digest: bytes, lines: list[bytes]
+    frame: Frame, name: str, task: str, branch: int, nth: tuple[bytes, int], lines: list[bytes]
 ) -> Record | None:
-    """The record of a call, claimed: its own, or else one whose lines were edited or have gone, unless its own lines
-    were there: then it is one more call of theirs, as of another item."""
+    """The record of a call, claimed: its own, or else one whose lines were edited or have gone. Where an earlier one of
+    its own lines is recorded it is one more of theirs, as of another item; `nth` says of what and which it is."""
     ledger = frame.run.ledger
     own = ledger.records.get(task)
     if own is not None and own.claim():
         return own
-    if ledger.has_equal(frame.scope, name, digest, branch):
+    if ledger.has_before(frame.scope, name, nth[0], branch, nth[1]):
         return None
     rivals = [each for each in ledger.rivals(frame.scope, name) if each.info and each.info.branch == branch]
     moved = _moved(rivals, lines, frame.call.definition.lines) if rivals else ()

@@ -187,9 +187,10 @@ class Ledger:
             found.add(record, info)
         return found
 
-    def has_equal(self, scope: str, name: str, digest: bytes, branch: int) -> bool:
-        """Whether a branch of a scope's code has left records of such calls, be they claimed or not."""
-        return any(info.branch == branch for _, info in self._indexed.equal(scope, name, digest))
+    def has_before(self, scope: str, name: str, digest: bytes, branch: int, occurrence: int) -> bool:
+        """Whether a branch of a scope's code has left a record of such a call that came before that occurrence."""
+        equal = self._indexed.equal(scope, name, digest)
+        return any(info.branch == branch and info.occurrence < occurrence for _, info in equal)
 
     def branches(self, scope: str) -> Iterable[int]:
         """Those of a scope's code that have made recorded calls, in the order of the first of these."""
