@@ -160,6 +160,41 @@ def test_items_of_an_edited_line_keep_their_values_from_one_attempt_to_the_next(
     assert again == a != b
 
 
+def test_items_of_an_edited_line_keep_their_values_beside_branches(async_world: World) -> None:
+    """G9: also where branches are told apart, which look for their own records first."""
+    got: dict[str, Any] = {}
+    items = ["a"]
+
+    @async_world.task
+    async def check() -> None:
+        pass
+
+    async def branch() -> None:
+        await check()
+
+    async def before() -> Any:
+        await asyncio.gather(branch(), branch())
+        for item in items:
+            got[item] = flowfn.uuid4()
+        raise ConnectionError("lost")
+
+    async def after() -> Any:
+        await asyncio.gather(branch(), branch())
+        for item in items:
+            key = flowfn.uuid4()
+            assert got.setdefault(item, key) == key
+        raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    items = ["a", "b"]
+    flow = async_world.entrypoint(after, name="wf")
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            async_world.invoke(flow, None, thread_id="t")
+    assert len({*got.values()}) == 2
+
+
 def logged(function: Any) -> Any:
     """A decorator of the project's."""
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.records.ledger import Equals
 
 
 def identify(call: Call, frame: Frame) -> None:
@@ -181,13 +182,18 @@ def _identity_of(
     return task, number, branch
 
 
-def _own(frame: Frame, name: str, digest: bytes, branch: int) -> tuple[str, int] | None:
-    """The id and the occurrence of a branch's next call of that name and those arguments, if that was recorded, or one
-    that it made later in one go with earlier ones."""
+def equals_of(frame: Frame, name: str, digest: bytes) -> Equals:
+    """The recorded calls of a frame's code of that name and those arguments."""
     key = (name, digest)
     if key not in frame.calls.equals:  # of two threads that ask at once both take from one
         frame.calls.equals.setdefault(key, frame.run.ledger.equal_calls(frame.scope, name, digest))
-    found = frame.calls.equals[key].next_of(branch)
+    return frame.calls.equals[key]
+
+
+def _own(frame: Frame, name: str, digest: bytes, branch: int) -> tuple[str, int] | None:
+    """The id and the occurrence of a branch's next call of that name and those arguments, if that was recorded, or one
+    that it made later in one go with earlier ones."""
+    found = equals_of(frame, name, digest).next_of(branch)
     if found is None:
         return None
     number, record = found

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.calls.identifying import next_identity, told_to
+from flowfn.engine.calls.identifying import equals_of, next_identity, told_to
 from flowfn.engine.drive import drive
 from flowfn.engine.records.record import CallInfo, Record
 from flowfn.futures import CALLS_BACK
@@ -38,12 +38,11 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     outermost = CALLS_BACK if told else frame.call.definition.body
     lines = leading_to(caller, outermost, frame.branch_began())
     digested = exact({_LINES: lines, **told} if told else {_LINES: lines})
-    task, occurrence, branch = next_identity(frame, name, digested.exact, own=not told)
-    record = (
-        _recorded(frame, name, task, branch, (digested.exact, occurrence), lines)
-        if run.ledger.records
-        else None
-    )
+    record = _of_the_line_before_its_edit(frame, name, digested.exact, lines)
+    if record is None:
+        task, occurrence, branch = next_identity(frame, name, digested.exact, own=not told)
+        if run.ledger.records:
+            record = _recorded(frame, name, task, branch, (digested.exact, occurrence), lines)
     if record is not None and record.finished:
         value = record.value()
         if isinstance(value, datetime):
@@ -77,14 +76,35 @@ def _recorded(
     own = ledger.records.get(task)
     if own is not None and own.claim():
         return own
-    if ledger.has_before(frame.scope, name, nth[0], branch, nth[1]):
+    moved = _moved(frame, name, branch, lines)
+    if moved and ledger.has_before(frame.scope, name, nth[0], branch, nth[1]):
         return None
-    rivals = [each for each in ledger.rivals(frame.scope, name) if each.info and each.info.branch == branch]
-    moved = _moved(rivals, lines, frame.call.definition.lines) if rivals else ()
     return next((each for each in moved if each.claim()), None)
 
 
-def _moved(rivals: list[Record], lines: list[bytes], reached: frozenset[bytes]) -> list[Record]:
+def _of_the_line_before_its_edit(frame: Frame, name: str, digest: bytes, lines: list[bytes]) -> Record | None:
+    """The record of a call, claimed, that a branch's line left before it was edited, though it has left others since:
+    these are of its later calls, of other items."""
+    if frame.numbers is None or not frame.run.ledger.records:
+        return None  # they are told by their occurrence
+    branch = frame.branch()
+    later = equals_of(frame, name, digest).first_of(branch)
+    if later is None or later.info is None:
+        return None
+    frame.steps += 1
+    born = later.info.born
+    moved = (each for each in _moved(frame, name, branch, lines) if each.info and each.info.born < born)
+    return next((each for each in moved if each.finished and each.claim()), None)
+
+
+def _moved(frame: Frame, name: str, branch: int, lines: list[bytes]) -> list[Record]:
+    """Those of a branch that a call of it may be, the likeliest first; see `_likeliest`."""
+    rivals = frame.run.ledger.rivals(frame.scope, name)
+    own = [each for each in rivals if each.info and each.info.branch == branch]
+    return _likeliest(own, lines, frame.call.definition.lines) if own else []
+
+
+def _likeliest(rivals: list[Record], lines: list[bytes], reached: frozenset[bytes]) -> list[Record]:
     """The recorded calls that this one may be, the likeliest first.
 
     No other call will ask for them, as the code has no longer all lines that led there: those of the very same line,

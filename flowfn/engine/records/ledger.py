@@ -39,6 +39,8 @@ class Equals(NamedTuple):
     """The occurrences of these."""
     last: dict[int, int]
     """By branch: which of its recorded ones it has made again."""
+    are_all: bool
+    """Whether each up to the last is recorded."""
 
     def add(self, record: Record, info: CallInfo) -> None:
         """Add the next recorded one. What its branch made at the same moment as the one before, it made in one go: an
@@ -50,6 +52,11 @@ class Equals(NamedTuple):
             known.extend((number, None) for number in between)
             self.missing.update(between)
         known.append((info.occurrence, record))
+
+    def first_of(self, branch: int) -> Record | None:
+        """The first recorded one of a branch, if that has made none again, and calls before it left no record."""
+        left = self.of_branch.get(branch)
+        return left[0][1] if left and not self.are_all and branch not in self.last else None
 
     def next_of(self, branch: int) -> tuple[int, Record | None] | None:
         """The next one of a branch that nobody has claimed; None if there is none left."""
@@ -182,8 +189,9 @@ class Ledger:
 
     def equal_calls(self, scope: str, name: str, digest: bytes) -> Equals:
         """The calls that only their occurrence tells apart, in its order, by the branch that made them."""
-        found = Equals({}, set(), {})
-        for record, info in self._indexed.equal(scope, name, digest):
+        equal = [*self._indexed.equal(scope, name, digest)]
+        found = Equals({}, set(), {}, not equal or equal[-1][1].occurrence == len(equal) - 1)
+        for record, info in equal:
             found.add(record, info)
         return found
 
