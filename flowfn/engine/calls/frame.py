@@ -194,9 +194,15 @@ class Frame:
             return False
         return self._branches.are_told(record, branch) or self.numbers.has_come_again(record.info.branch)
 
+    def is_new(self, branch: int) -> bool:
+        """Whether a branch of its code is surely none that has left records."""
+        return branch != 0 and self.numbers is not None and not self.numbers.has_come_again(branch)
+
     def goes_on_with(self, record: Record, branch: int) -> None:
         """A branch of its code claims a record; before there are others, only another attempt's branch is noted."""
-        if self.branches is not None or (record.info is not None and record.info.branch != branch):
+        if self.branches is not None:
+            self.branches.claim(record, branch)
+        elif record.info is not None and record.info.branch != branch:
             self._branches.claim(record, branch)
 
     def has_news(self, branch: int) -> None:

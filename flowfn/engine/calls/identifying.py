@@ -193,7 +193,8 @@ def equals_of(frame: Frame, name: str, digest: bytes) -> Equals:
 def _own(frame: Frame, name: str, digest: bytes, branch: int) -> tuple[str, int] | None:
     """The id and the occurrence of a branch's next call of that name and those arguments, if that was recorded, or one
     that it made later in one go with earlier ones."""
-    found = equals_of(frame, name, digest).next_of(branch)
+    equals = frame.calls.equals.get((name, digest)) or equals_of(frame, name, digest)
+    found = equals.next_of(branch)
     if found is None:
         return None
     number, record = found

@@ -89,8 +89,10 @@ class _Seeker:
         branches = frame.branches
         if branches is None or record.info is None or not branches.is_expected(record, branch):
             return False
-        is_there = branches.may_come(record.info.branch) and frame.tells(record, branch)
-        return is_there or branches.are_told(record, branch)
+        if branches.are_told(record, branch):
+            return True
+        # What two recorded branches share, as workers do a queue, may have gone to the other one.
+        return frame.is_new(branch) and branches.may_come(record.info.branch) and frame.tells(record, branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None

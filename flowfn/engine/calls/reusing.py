@@ -30,8 +30,9 @@ def reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | No
     """
     run = call.run
     _note_order(call, record)
-    if call.parent is not None:
-        call.parent.goes_on_with(record, call.branch)
+    frame, info = call.parent, record.info
+    if frame is not None and info is not None and (frame.branches is not None or info.branch != call.branch):
+        frame.goes_on_with(record, call.branch)
     call.task = record.task
     recorded = record.code
     call.edited = recorded is not None and recorded != call.definition.code
