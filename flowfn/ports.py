@@ -363,9 +363,9 @@ class Host(Protocol):
     def on_threads(self) -> Sequence[Any]:
         """The futures of what goes on upon threads, and was waited for on the event loop."""
 
-    def leave_what_cannot_go_on(self) -> None:
+    def leave_what_cannot_go_on(self) -> bool:
         """Have the runs of this process left whose event loops were closed: nobody wakes them any more, and until they
-        are collected they would hold their threads."""
+        are collected they would hold their threads. Whether there were any."""
 
     def now(self) -> float:
         """Seconds since the epoch."""

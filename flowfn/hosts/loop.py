@@ -115,9 +115,9 @@ class LoopHost:
         """See `Host`."""
         return [future for future in list(self._on_threads) if not (future.done() or future.waiting)]
 
-    def leave_what_cannot_go_on(self) -> None:
+    def leave_what_cannot_go_on(self) -> bool:
         """See `Host`."""
-        leave_closed()
+        return leave_closed()
 
     def new_id(self, after: str = "") -> str:
         return new_id(after)

@@ -57,11 +57,13 @@ class Shared:
         if not self._under_way:
             self._tasks.end(loop)
 
-    def leave_all(self) -> None:
-        """Leave the runs that are under way: the loop is closed."""
-        for each in list(self._under_way):
+    def leave_all(self) -> bool:
+        """Leave the runs that are under way, as the loop is closed. Whether there were any."""
+        left, self._under_way = self._under_way, set()
+        for each in left:
             if (leave := each()) is not None:
                 leave()
+        return bool(left)
 
     def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
         """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
@@ -94,12 +96,11 @@ def shared(loop: asyncio.AbstractEventLoop) -> Shared:
     return _shared.get(loop) or _shared.setdefault(loop, Shared())
 
 
-def leave_closed() -> None:
-    """Leave the runs of loops that were closed before these had ended."""
-    for kept in _shared.keyrefs():
-        loop = kept()
-        if loop is not None and loop.is_closed() and (found := _shared.get(loop)) is not None:
-            found.leave_all()
+def leave_closed() -> bool:
+    """Leave the runs of loops that were closed before these had ended. Whether there were any."""
+    loops = [loop for kept in _shared.keyrefs() if (loop := kept()) is not None and loop.is_closed()]
+    had_any = [_shared[loop].leave_all() for loop in loops]
+    return any(had_any)
 
 
 def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:

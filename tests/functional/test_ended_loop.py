@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import threading
 from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -162,6 +164,44 @@ def test_a_blocking_call_takes_the_thread_of_a_run_whose_loop_was_closed(saver: 
 
     assert other.invoke(7, thread_id="t", on_busy="reject") == 7
     del kept
+
+
+class Looked(MemorySaver):
+    """Notes that somebody waits for a thread: has found it busy twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._refused = itertools.count(1)
+        self.waited_for = threading.Event()
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        found = super().claim(thread, force=force)
+        if isinstance(found, Busy) and next(self._refused) == 2:
+            self.waited_for.set()
+        return found
+
+
+def test_who_waits_already_takes_the_thread_of_a_run_as_its_loop_is_closed() -> None:
+    """It looks for such runs as long as it waits."""
+    saver = Looked()
+
+    @entrypoint(checkpointer=saver)
+    def other(n: int) -> int:
+        return n
+
+    @entrypoint(checkpointer=saver)
+    async def flow(n: int) -> None:
+        waiter.append(callers.submit(other.invoke, n, thread_id="t"))
+        await asyncio.Event().wait()
+
+    waiter: list[Future[int]] = []
+    with ThreadPoolExecutor() as callers:
+        kept = close_amid(flow.thread("t")(7), saver.waited_for)
+        try:
+            assert waiter[0].result(10) == 7
+        finally:  # who waits in vain would hold up the test: it gets the thread once the run is collected
+            kept.clear()
+            gc.collect()
 
 
 @pytest.mark.parametrize("collected", [False, True])

@@ -44,7 +44,6 @@ async def take_lease(
     """
     delay, force = FIRST_WAIT, on_busy == "cancel"
     taken: Lease | Busy | None = None
-    looked = False
     try:
         while True:
             taken = None if force else await host.claim_free(saver, thread)
@@ -55,9 +54,7 @@ async def take_lease(
             if isinstance(taken, Lease):
                 return taken
             assert isinstance(taken, Busy)
-            if not looked:
-                looked = True
-                host.leave_what_cannot_go_on()
+            if host.leave_what_cannot_go_on():
                 continue
             if on_busy == "reject":
                 raise ThreadBusy(
