@@ -656,22 +656,25 @@ def test_workers_get_each_others_records(async_world: World) -> None:
     assert turn_by_turn(async_world, [before, after]) == (["A", "B", "C", "D"], [])
 
 
-def test_a_worker_gets_the_record_of_one_that_has_done_something_new(async_world: World) -> None:
+@pytest.mark.parametrize("own", [[], ["x"]], ids=["at once", "after its own"])
+def test_a_worker_gets_the_record_of_one_that_has_done_something_new(
+    async_world: World, own: list[str]
+) -> None:
     """G2: that had had the outcome of no new call when it left the record, so it won't come for it, whatever it waits
     for."""
 
-    def in_order(*items: str, lost: bool = False) -> Callable[[Workers], Awaitable[list[str]]]:
+    def in_order(*shares: list[str], lost: bool = False) -> Callable[[Workers], Awaitable[list[str]]]:
         async def body(workers: Workers) -> list[str]:
-            left, turn, found = iter(items), asyncio.Event(), list[str]()
+            turn, found = asyncio.Event(), list[str]()
 
             async def worker(place: int) -> None:
                 if place:
                     await turn.wait()
-                for item in left:
+                for item in shares[place]:
                     found.append(await workers.process(item))
+                if not place:
                     turn.set()
-                    if item == "new":
-                        await asyncio.Queue[str]().get()
+                    await asyncio.Queue[str]().get()
 
             first, second = (asyncio.create_task(worker(place)) for place in range(2))
             await second
@@ -682,8 +685,9 @@ def test_a_worker_gets_the_record_of_one_that_has_done_something_new(async_world
 
         return body
 
-    found = turn_by_turn(async_world, [in_order("a", "b", lost=True), in_order("new", "a", "b")])
-    assert found == (["NEW", "A", "B"], ["new"])
+    before = in_order([*own, "a"], ["b"], lost=True)
+    found = turn_by_turn(async_world, [before, in_order([*own, "new"], ["a", "b"])])
+    assert found == ([each.upper() for each in (*own, "new", "a", "b")], ["new"])
 
 
 def test_a_branch_of_edited_code_gets_the_record_of_one_that_is_another_now(
