@@ -188,21 +188,14 @@ class Frame:
         return self.numbers is not None and self._branches.keep(record, branch)
 
     def tells(self, record: Record, branch: int) -> bool:
-        """Whether a branch of its code is told from the one that a record is of: by its number, or as that is there,
-        whatever was edited."""
-        if self.numbers is None or record.info is None:
-            return False
-        return self._branches.are_told(record, branch) or self.numbers.has_come_again(record.info.branch)
-
-    def is_new(self, branch: int) -> bool:
-        """Whether a branch of its code is surely none that has left records."""
-        return branch != 0 and self.numbers is not None and not self.numbers.has_come_again(branch)
+        """Whether a branch of its code is told from the one that a record is of."""
+        return self.numbers is not None and self._branches.tells(record, branch)
 
     def goes_on_with(self, record: Record, branch: int) -> None:
-        """A branch of its code claims a record; before there are others, only another attempt's branch is noted."""
-        if self.branches is not None:
-            self.branches.claim(record, branch)
-        elif record.info is not None and record.info.branch != branch:
+        """A branch of its code has claimed a record; nothing to note where what calls the code goes on with its own, as
+        long as it has no others: `calls.newest` says how far it is."""
+        info = record.info
+        if self.branches is not None or (info is not None and info.branch != branch):
             self._branches.claim(record, branch)
 
     def has_news(self, branch: int) -> None:
@@ -213,8 +206,12 @@ class Frame:
     @property
     def _branches(self) -> Branches:
         if self.branches is None:
-            self.branches = Branches(self.call.definition.code, self.calls.newest)
+            code = self.call.definition.code
+            self.branches = Branches(code, self._has_come_again, self.calls.newest)
         return self.branches
+
+    def _has_come_again(self, branch: int) -> bool:
+        return self.numbers is not None and self.numbers.has_come_again(branch)
 
     def branch_began(self) -> Sequence[FrameType]:
         """What began the current branch of its code, and what waits for that, the innermost first; nothing for what

@@ -85,14 +85,8 @@ class _Seeker:
         return claimant_of(self._frame, self._call.definition)
 
     def is_others(self, record: Record) -> bool:
-        frame, branch = self._frame, self._call.branch
-        branches = frame.branches
-        if branches is None or record.info is None or not branches.is_expected(record, branch):
-            return False
-        if branches.are_told(record, branch):
-            return True
-        # What two recorded branches share, as workers do a queue, may have gone to the other one.
-        return frame.is_new(branch) and branches.may_come(record.info.branch) and frame.tells(record, branch)
+        branches = self._frame.branches
+        return branches is not None and branches.is_others(record, self._call.branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None

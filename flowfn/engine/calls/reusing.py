@@ -30,9 +30,6 @@ def reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | No
     """
     run = call.run
     _note_order(call, record)
-    frame, info = call.parent, record.info
-    if frame is not None and info is not None and (frame.branches is not None or info.branch != call.branch):
-        frame.goes_on_with(record, call.branch)
     call.task = record.task
     recorded = record.code
     call.edited = recorded is not None and recorded != call.definition.code
@@ -84,7 +81,7 @@ def _failed(call: Call, error: Exception, order: int) -> Future[Any]:
 
 
 def _note_order(call: Call, record: Record) -> None:
-    """Count a call that came later than one which is recorded as made after it."""
+    """Note how far its caller has come; count a call that came later than one which is recorded as made after it."""
     frame, info = call.parent, record.info
     if frame is None or info is None:
         return
@@ -92,6 +89,8 @@ def _note_order(call: Call, record: Record) -> None:
         call.run.root.report.reordered += 1
     else:
         frame.calls.newest = info.born
+    if frame.branches is not None or info.branch != call.branch:  # as `goes_on_with` does, for less
+        frame.goes_on_with(record, call.branch)
 
 
 def _runs_anew(call: Call, record: Record) -> bool:

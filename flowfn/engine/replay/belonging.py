@@ -12,23 +12,26 @@ records, or has come upon one of its own, and, as long as nobody knows better, w
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
-    from flowfn.engine.records.record import Record
+    from flowfn.engine.records.record import CallInfo, Record
 
 
 class Branches:
     """How far the branches of a frame's code have come in their recorded calls."""
 
-    def __init__(self, code: str, come: int = 0) -> None:
+    def __init__(self, code: str, has_come_again: Callable[[int], bool], come: int = 0) -> None:
+        """`come`: how far what calls the code had come before it had others."""
         self._code = code
         """The fingerprint of the code."""
+        self._has_come_again = has_come_again
+        """Whether one of them was recognised as the recorded one of that number; see `hosts/recognising.py`."""
         self._come: dict[int, float] = {0: come} if come else {}
-        """When the latest call was made that each has made again, as `CallInfo.born`; `come`: before there were others,
-        by what calls the code."""
+        """When the latest call was made that each has made again, as `CallInfo.born`."""
         self._held: set[Call] = set()
         """The calls that came upon another branch's record, and are held."""
         self._holds: Counter[int] = Counter()
@@ -58,14 +61,25 @@ class Branches:
         """Whether a branch is the one that had its number, as it has come upon a record of its own."""
         return branch in self._come or branch == 0
 
-    def is_expected(self, record: Record, branch: int) -> bool:
+    def tells(self, record: Record, branch: int) -> bool:
+        """Whether a branch is told from the one that a record is of: by their numbers, or as that one is there."""
+        info = record.info
+        return info is not None and (self._numbers_hold(info, branch) or self._has_come_again(info.branch))
+
+    def is_others(self, record: Record, branch: int) -> bool:
         """Whether the record that a branch comes upon is of one that is expected to come for it."""
         info = record.info
-        return info is not None and info.branch in self.expected and self.keep(record, branch)
+        if info is None or info.branch not in self.expected or not self.keep(record, branch):
+            return False
+        if self._numbers_hold(info, branch):
+            return True
+        # What two recorded branches share, as workers do a queue, may have gone to the other one.
+        is_new = branch != 0 and not self._has_come_again(branch)
+        return is_new and self.may_come(info.branch) and self._has_come_again(info.branch)
 
-    def are_told(self, record: Record, branch: int) -> bool:
-        """Whether a branch is told by its number from the one that a record is of."""
-        return record.info is not None and (record.info.scope_code == self._code or branch in self._come)
+    def _numbers_hold(self, info: CallInfo, branch: int) -> bool:
+        """Whether a branch and the one of a recorded call have the numbers that they had as that was made."""
+        return info.scope_code == self._code or branch in self._come
 
     def may_come(self, branch: int) -> bool:
         """Whether a branch that has come upon no record of its own may yet come for them: it has had the outcome of no
