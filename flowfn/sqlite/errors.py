@@ -48,7 +48,7 @@ _KNOWN: dict[int, tuple[type[SaverError], str]] = {
     sqlite3.SQLITE_CANTOPEN: (
         SaverError,
         "It cannot be opened. Check that it is a file in a folder where this user may create files, and that this "
-        "process hasn't as many files open as it may, `ulimit -n`.",
+        "process may open more files than it has open (`ulimit -n`).",
     ),
     sqlite3.SQLITE_IOERR: (
         SaverError,

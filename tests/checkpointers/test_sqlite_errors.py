@@ -364,7 +364,7 @@ def test_a_process_that_has_too_many_files_open_is_told_of_its_limit(tmp_path: P
         capture_output=True,
         text=True,
     )
-    assert "hasn't as many files open as it may, `ulimit -n`" in ended.stdout
+    assert "may open more files than it has open (`ulimit -n`)" in ended.stdout
 
 
 def test_a_new_file_is_private(tmp_path: Path) -> None:
