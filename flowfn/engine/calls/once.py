@@ -38,17 +38,15 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     outermost = CALLS_BACK if told else frame.call.definition.body
     lines = leading_to(caller, outermost, frame.branch_began())
     digested = exact({_LINES: lines, **told} if told else {_LINES: lines})
-    record = _of_the_line_before_its_edit(frame, name, digested.exact, lines)
-    if record is None:
-        task, occurrence, branch = next_identity(frame, name, digested.exact, own=not told)
-        if run.ledger.records:
-            record = _recorded(frame, name, task, branch, (digested.exact, occurrence), lines)
+    earlier = _of_the_line_before_its_edit(frame, name, digested.exact, lines)
+    if earlier is not None:
+        return _again(frame, earlier)
+    identity = next_identity(frame, name, digested.exact, own=not told)
+    record = _recorded(frame, name, digested.exact, identity, lines) if run.ledger.records else None
     if record is not None and record.finished:
-        value = record.value()
-        if isinstance(value, datetime):
-            run.root.reads_again(value.timestamp())
-        return value
+        return _again(frame, record)
     value = make()
+    task, occurrence, branch = identity
     short = name.rpartition(".")[2]
     at = run.host.now()
     info = CallInfo(
@@ -67,17 +65,25 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
 _LINES = "lines"
 
 
+def _again(frame: Frame, record: Record) -> Any:
+    """The value of a record."""
+    value = record.value()
+    if isinstance(value, datetime):
+        frame.run.root.reads_again(value.timestamp())
+    return value
+
+
 def _recorded(
-    frame: Frame, name: str, task: str, branch: int, nth: tuple[bytes, int], lines: list[bytes]
+    frame: Frame, name: str, digest: bytes, identity: tuple[str, int, int], lines: list[bytes]
 ) -> Record | None:
     """The record of a call, claimed: its own, or else one whose lines were edited or have gone. Where an earlier one of
-    its own lines is recorded it is one more of theirs, as of another item; `nth` says of what and which it is."""
-    ledger = frame.run.ledger
+    its own lines is recorded it is one more of theirs, as of another item. `identity`: as `next_identity` has it."""
+    ledger, (task, occurrence, branch) = frame.run.ledger, identity
     own = ledger.records.get(task)
     if own is not None and own.claim():
         return own
     moved = _moved(frame, name, branch, lines)
-    if moved and ledger.has_before(frame.scope, name, nth[0], branch, nth[1]):
+    if moved and ledger.has_before(frame.scope, name, digest, branch, occurrence):
         return None
     return next((each for each in moved if each.claim()), None)
 
