@@ -37,7 +37,7 @@ BLOCKS = (
 
 
 class WouldBlock(RuntimeError):
-    """What it raises. A class of its own, by which a caller who knows what to write instead tells it from others."""
+    """What `refuse_to_block` raises; a class of its own, as a caller may know better what to write instead."""
 
 
 class Before(NamedTuple):
