@@ -358,7 +358,7 @@ class Host(Protocol):
         """It has ended: nothing of it need be kept."""
 
     def goes_on(self) -> bool:
-        """Whether what runs here may wait: not where an event loop is gone, and its coroutines are closed."""
+        """Whether what runs here may wait; not where the event loop is gone whose coroutines are closed."""
 
     def on_threads(self) -> Sequence[Any]:
         """The futures of what goes on upon threads, and was waited for on the event loop."""

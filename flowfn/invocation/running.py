@@ -13,7 +13,7 @@ from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.lead import Ending
-from flowfn.engine.runs.leasing import asked_by_now, give_back, leave, on_saver, take_lease
+from flowfn.engine.runs.leasing import asked_by_now, give_back, is_gone, leave, on_saver, take_lease
 from flowfn.engine.runs.run import Run
 from flowfn.errors import FlowError, InvalidInput, NoCheckpointer, UnknownThread
 from flowfn.events import RunEnded, RunStarted
@@ -78,7 +78,7 @@ async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     try:
         return await _prepared(setup, order, hosts)
     except BaseException as error:
-        if not isinstance(error, GeneratorExit) or hosts.own.goes_on():
+        if not is_gone(error, hosts.own):
             await _give_back(setup, order, hosts.own)
         raise
     finally:

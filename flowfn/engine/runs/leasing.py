@@ -113,6 +113,11 @@ def release_after(left: Sequence[Future[Any]], saver: Saver, lease: Lease) -> No
         each.add_done_callback(release)
 
 
+def is_gone(error: BaseException, host: Host) -> bool:
+    """Whether an error is that of coroutines which are closed as their event loop is gone: nothing can be awaited."""
+    return isinstance(error, GeneratorExit) and not host.goes_on()
+
+
 def leave(journal: Journal, host: Host, *, soon: bool = False) -> None:
     """Give the lease of a run back that can't go on, since its event loop is gone: nothing of it may wait any more.
 
