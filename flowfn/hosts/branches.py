@@ -1,4 +1,4 @@
-"""Branches: the asyncio tasks that one frame's user code has split into.
+"""How long a call is held, by what the branches of its frame's code do: the asyncio tasks that this has split into.
 
 A held call (`engine/calls/holding.py`) that is in doubt is placed once every other branch of its frame waits too, so
 that a slow branch that has yet to claim its records is no false alarm. A branch counts as waiting when it
@@ -127,9 +127,9 @@ class Watch:
         return self._held.setdefault(future, _Held(future))
 
     def _look(self) -> None:
-        began, branches = self._loop.time(), _Branches(self._frame)
+        began, look = self._loop.time(), _Look(self._frame)
         for held in tuple(self._held.values()):
-            if held.is_decided(branches):
+            if held.is_decided(look):
                 del self._held[held.future]
                 held.end()
         rest = max(TICK, _SHARE * (self._loop.time() - began))
@@ -151,16 +151,16 @@ class _Held:
         self.patience = inf
         self._before: Before | None = None
 
-    def is_decided(self, branches: _Branches) -> bool:
+    def is_decided(self, look: _Look) -> bool:
         """Whether it is held for no branch any more, or for one that needn't be waited for."""
         while self.future.held and (before := self.future.before()) is not None and before.branch is not None:
             if before != self._before:
                 self._before, self.patience = before, PATIENCE
-            if self.patience > 0 and not branches.wait:
-                if branches.is_busy(before.branch, self.future):
+            if self.patience > 0 and not look.wait:
+                if look.is_busy(before.branch, self.future):
                     self.patience = min(self.patience, BRIEFLY)
                 return False
-            if not branches.expect(before, self.future):
+            if not look.expect(before, self.future):
                 break
         return True
 
@@ -178,7 +178,7 @@ class _Held:
                 waiter.set_result(None)
 
 
-class _Branches:
+class _Look:
     """The branches of a frame's code at one moment."""
 
     def __init__(self, frame: Frame) -> None:
