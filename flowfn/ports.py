@@ -348,20 +348,26 @@ class Host(Protocol):
     workers: int
     """How many threads its sync code has at most."""
 
-    def began(self, leave: Callable[[], None]) -> None:
-        """The run begins that this was made for.
-
-        `leave`, which is kept weakly, gives its thread back: `leave_what_cannot_go_on` calls it.
-        """
+    def began(self) -> None:
+        """The run begins that this was made for."""
 
     def ended(self) -> None:
         """It has ended: nothing of it need be kept."""
+
+    def holds_thread(self, leave: Callable[[], None]) -> None:
+        """A run that this drives, be it inside another one, holds a thread of its own.
+
+        `leave`, which is kept weakly, gives that back: `leave_what_cannot_go_on` calls it.
+        """
+
+    def holds_no_more(self, leave: Callable[[], None]) -> None:
+        """That run has ended."""
 
     def goes_on(self) -> bool:
         """Whether what runs here may wait; not where the event loop is gone whose coroutines are closed."""
 
     def on_threads(self) -> Sequence[Any]:
-        """The futures of what goes on upon threads, and was waited for on the event loop."""
+        """The futures of what goes on upon threads beside the event loop, whether or not anybody waits for it."""
 
     def leave_what_cannot_go_on(self) -> bool:
         """Have the runs of this process left whose event loops were closed: nobody wakes them any more, and until they

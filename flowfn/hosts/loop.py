@@ -15,7 +15,6 @@ from contextvars import Context, copy_context
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job, Turn, WouldBlock
@@ -85,7 +84,7 @@ class LoopHost:
         self._awaiting: dict[Future[Any], asyncio.Task[Any]] = {}
         """The tasks of others that run a job in place, as they await it."""
         self._on_threads: set[Future[Any]] = set()
-        """What somebody on the loop has waited for that runs, or will run, on a thread."""
+        """What runs, or will run, on a thread."""
 
     @cached_property
     def threads(self) -> ThreadHost:
@@ -96,24 +95,36 @@ class LoopHost:
 
     # -- starting and joining attempts ----------------------------------------------------------
 
-    def began(self, leave: Leave) -> None:
-        """The run begins that this was made for; see `Host`."""
-        self._leave = ref(leave)
-        self._shared.begin(self.loop, self._leave)
+    def began(self) -> None:
+        """The run begins that this was made for."""
+        self._shared.begin(self.loop)
 
     def ended(self) -> None:
         """The run has ended that this was made for; see `ThreadHost`."""
-        self._shared.end(self.loop, self._leave)
+        self._shared.end(self.loop)
         if "threads" in vars(self):
             self.threads.ended()
+
+    def holds_thread(self, leave: Leave) -> None:
+        """See `Host`."""
+        self._shared.leaves.add(leave)
+
+    def holds_no_more(self, leave: Leave) -> None:
+        """See `Host`."""
+        self._shared.leaves.discard(leave)
 
     def goes_on(self) -> bool:
         """See `Host`."""
         return running_loop() is self.loop
 
+    def will_run_on_thread(self, future: Future[Any]) -> None:
+        """The threads beside the loop have been given a job."""
+        self._on_threads.add(future)
+        UnlockedFuture.add_done_callback(future, self._on_threads.discard)
+
     def on_threads(self) -> Sequence[Future[Any]]:
         """See `Host`."""
-        return [future for future in list(self._on_threads) if not (future.done() or future.waiting)]
+        return [future for future in self._on_threads.copy() if not (future.done() or future.waiting)]
 
     def leave_what_cannot_go_on(self) -> bool:
         """See `Host`."""
@@ -231,9 +242,6 @@ class LoopHost:
         """Suspend until a future is done."""
         ended = self.loop.create_future()
         UnlockedFuture.add_done_callback(future, Wake(self.loop, self.thread, ended))
-        if future.runner is not None and future.runner is not self:
-            self._on_threads.add(future)
-            UnlockedFuture.add_done_callback(future, self._on_threads.discard)
         await ended
 
     async def others_end(self) -> None:
@@ -441,7 +449,8 @@ class LoopHost:
     ) -> Any:
         """Call something that may block for a while, on a thread.
 
-        It goes on where whoever waits is cancelled; what it returns then goes to `undo`, which must not raise.
+        It goes on where whoever waits is cancelled, or the loop is closed; what it returns then goes to `undo`, which
+        must not raise.
         """
         result: Future[Any] = Future()
         context = copy_context()
@@ -451,7 +460,7 @@ class LoopHost:
                 value, error = context.run(function, *args), None
             except BaseException as raised:
                 value, error = None, raised
-            if not result.set_running_or_notify_cancel():
+            if self.loop.is_closed() or not result.set_running_or_notify_cancel():
                 if error is None and undo is not None:
                     undo(value)
             elif error is None:

@@ -9,7 +9,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
-from weakref import ReferenceType, WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from flowfn.hosts.admission import ELSEWHERE, INLINE, Admission
 from flowfn.hosts.claims import Claimer
@@ -39,30 +39,31 @@ class Shared:
         self.left_behind = LeftBehind()
         self.jobs_in_place = itertools.count(1)
         """Counts the jobs that ran in the task that awaited them."""
-        self._under_way: set[ReferenceType[Leave]] = set()
-        """For each run what leaves it."""
+        self.runs = 0
+        """How many are under way."""
+        self.leaves: WeakSet[Leave] = WeakSet()
+        """For each thread that a run holds what leaves that, for as long as the run keeps it."""
         self._tasks = TaskFactory()
         self._called: list[tuple[LoopHost, Future[Any]]] = []
         """What was called in this turn of the loop, or since the last one."""
 
-    def begin(self, loop: asyncio.AbstractEventLoop, leave: ReferenceType[Leave]) -> None:
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """A run begins."""
-        if not self._under_way:
+        if self.runs == 0:
             self._tasks.begin(loop)
-        self._under_way.add(leave)
+        self.runs += 1
 
-    def end(self, loop: asyncio.AbstractEventLoop, leave: ReferenceType[Leave]) -> None:
+    def end(self, loop: asyncio.AbstractEventLoop) -> None:
         """A run has ended."""
-        self._under_way.discard(leave)
-        if not self._under_way:
+        self.runs -= 1
+        if self.runs == 0:
             self._tasks.end(loop)
 
     def leave_all(self) -> bool:
-        """Leave the runs that are under way, as the loop is closed. Whether there were any."""
-        left, self._under_way = self._under_way, set()
-        for each in left:
-            if (leave := each()) is not None:
-                leave()
+        """Leave the threads that runs hold, as the loop is closed. Whether there were any."""
+        left, self.leaves = list(self.leaves), WeakSet()
+        for leave in left:
+            leave()
         return bool(left)
 
     def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
@@ -79,7 +80,7 @@ class Shared:
     @property
     def moment(self) -> float:
         """Seconds for which the loop may stand still for what may end at once: no other run could go on meanwhile."""
-        return MOMENT if len(self._under_way) < 2 else 0
+        return MOMENT if self.runs < 2 else 0
 
     def admission_to(self, saver: Saver) -> Admission:
         """Who may begin with a saver."""

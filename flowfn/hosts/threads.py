@@ -107,6 +107,8 @@ class ThreadHost:
         """A future of ours for `job`, which nobody runs yet."""
         future: Future[Any] = Future(job, self)
         future.context = copy_context()
+        if self.loop is not None:
+            self.loop.will_run_on_thread(future)
         return future
 
     def start(self, future: Future[Any]) -> None:
@@ -309,8 +311,14 @@ class ThreadHost:
                 with suppress(RuntimeError):  # no thread can be started: there will be another look
                     run_soon(partial(settle_all, [future for future in calls if future.runner is self]))
 
-    def began(self, leave: Callable[[], None]) -> None:
-        """The run begins that this was made for. It can always go on."""
+    def began(self) -> None:
+        """The run begins that this was made for."""
+
+    def holds_thread(self, leave: Callable[[], None]) -> None:
+        """See `Host`: the run can always go on."""
+
+    def holds_no_more(self, leave: Callable[[], None]) -> None:
+        """See `Host`."""
 
     def goes_on(self) -> bool:
         """See `Host`."""

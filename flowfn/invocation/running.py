@@ -73,23 +73,18 @@ async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     is_root = current_frame.get() is None  # else the hosts are those of the run around it
     if is_root:
         renew()
-        leave_it = partial(_leave, order, hosts.own)  # kept by this frame alone, and gone with it
-        hosts.own.began(leave_it)
+        hosts.own.began()
     try:
         return await _prepared(setup, order, hosts)
     except BaseException as error:
         if not is_gone(error, hosts.own):
             await _give_back(setup, order, hosts.own)
+        elif order.journal is not None:
+            leave(order.journal, hosts.own, soon=True)
         raise
     finally:
         if is_root:
             hosts.own.ended()
-
-
-def _leave(order: Order, host: Host) -> None:
-    """Give the thread of a call back that can't go on. One that waits for its thread yet has none."""
-    if order.journal is not None:
-        leave(order.journal, host)
 
 
 async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
@@ -131,6 +126,26 @@ async def _on_its_own(
     watch = None if order.started is None else order.started.watch
     post = audience(watch, order.config.progress or setup.progress)
     journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
+    if journal is None:
+        return await _led(setup, saver, order, given, hosts, journal, post)
+    leave_it = partial(leave, journal, hosts.own)  # kept by this frame alone, and gone with it
+    hosts.own.holds_thread(leave_it)
+    try:
+        return await _led(setup, saver, order, given, hosts, journal, post)
+    finally:
+        hosts.own.holds_no_more(leave_it)
+
+
+async def _led(
+    setup: Setup,
+    saver: Saver | None,
+    order: Order,
+    given: Fresh | Resume,
+    hosts: Hosts,
+    journal: Journal | None,
+    post: Any,
+) -> Ending:
+    """Lead a run on its thread, if it has one."""
     if order.check is not None and saver is not None and journal is not None:
         await on_saver(saver, hosts.own, order.check, saver, journal.thread)
     if order.goes_on and saver is not None and journal is not None:

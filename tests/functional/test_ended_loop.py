@@ -204,9 +204,10 @@ def test_who_waits_already_takes_the_thread_of_a_run_as_its_loop_is_closed() -> 
             gc.collect()
 
 
+@pytest.mark.parametrize("awaited", [False, True])
 @pytest.mark.parametrize("collected", [False, True])
 def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(
-    saver: Saver, collected: bool
+    saver: Saver, collected: bool, awaited: bool
 ) -> None:
     """Nobody runs the same code beside it, and it starts nothing more."""
     reached, go_on, ran = threading.Event(), threading.Event(), list[str]()
@@ -225,7 +226,10 @@ def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(
 
     @entrypoint(checkpointer=saver)
     async def flow(n: int) -> int:
-        return n + await first()
+        called = first()
+        if not (awaited or go_on.is_set()):
+            await asyncio.Event().wait()
+        return n + await called
 
     kept = close_amid(flow.thread("t")(1), reached)
     if collected:
@@ -237,6 +241,47 @@ def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(
     go_on.set()
     assert asyncio.run(flow.thread("t")(1)) == 2
     assert ran == ["first", "first"]
+    del kept
+
+
+@pytest.mark.parametrize("around", ["blocking", "asyncio"])
+def test_a_run_whose_loop_was_closed_inside_another_run_holds_its_thread_no_more(
+    saver: Saver, around: str
+) -> None:
+    """That one goes on, and on another loop than it, if it has one."""
+    reached = threading.Event()
+    flow, ran = waiting(saver, reached)
+    kept: list[Any] = []
+
+    @task
+    def again() -> int:
+        kept.extend(close_amid(flow.ainvoke(1, thread_id="t"), reached))
+        return asyncio.run(flow.thread("t")(1))
+
+    @entrypoint(checkpointer=saver)
+    def blocking(n: int) -> int:
+        return again().result()
+
+    @entrypoint(checkpointer=saver)
+    async def awaiting(n: int) -> int:
+        return await again()
+
+    assert (blocking(1) if around == "blocking" else asyncio.run(awaiting(1))) == 3
+    assert ran == ["first", "second", "second"]
+
+
+def test_a_loop_that_is_closed_while_a_thread_is_taken_for_it() -> None:
+    """Nobody goes on with the lease, which the saver gives back once it has it."""
+    saver = SlowSaver("claim")
+
+    @entrypoint(checkpointer=saver)
+    async def flow(n: int) -> int:
+        return n
+
+    kept = close_amid(flow.ainvoke(1, thread_id="t"), saver.reached)
+    saver.go_on.set()
+    assert saver.released.wait(10)
+    assert asyncio.run(flow.ainvoke(2, thread_id="t", on_busy="reject")) == 2
     del kept
 
 
