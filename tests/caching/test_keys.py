@@ -1,5 +1,6 @@
 """What a result is found by (section 4): arguments, code, and the constants that the code names."""
 
+import ast
 import importlib.util
 import os
 import sys
@@ -10,6 +11,7 @@ from functools import cached_property, lru_cache, partial, wraps
 from itertools import count
 from pathlib import Path
 from threading import Lock
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -2253,3 +2255,34 @@ def test_what_python_makes_of_fields_does_not_count(tmp_path: Path) -> None:
         *("code orders.Order", "constant decorators of orders.Order"),
         *("constant orders.Order.lines.default", "constant orders.Order.lines.type"),
     ]
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        "class C{0}(Base):\n    def told(self): return T, C{1}\n",
+        "def f{0}(x): return T, f{1}\nT[{0}] = f{0}\n",
+    ],
+)
+def test_what_fills_a_table_is_written_out_once_whatever_is_in_it(module: Any, each: str) -> None:
+    """Each of many that are in it names it: the key of a module of some thousand lines took a minute."""
+
+    def written(size: int) -> int:
+        times = 0
+
+        def note(frame: FrameType, event: str, _: Any) -> None:
+            nonlocal times
+            times += event == "call" and frame.f_code is ast.unparse.__code__
+
+        head = "from flowfn import CachePolicy, task\n"
+        base = "T = {}\nclass Base:\n    def __init_subclass__(cls): T[cls.__name__] = cls\n"
+        many = "".join(each.format(number, number + 1) for number in range(size))
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            module(f"{head}{base}{many}@task(cache_policy=CachePolicy())\ndef post(x): return T\n")
+        finally:
+            sys.setprofile(before)
+        return times
+
+    assert written(60) - written(40) == written(40) - written(20)

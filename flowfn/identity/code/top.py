@@ -59,6 +59,8 @@ class Top(ast.NodeVisitor):
         """What the top of the file calls of other modules', or decorates with."""
         self.stars: list[str] = []
         """The modules of which it has all names, the first first."""
+        self._texts: dict[_Binding | ast.expr, str] = {}
+        """What bindings are told by: one that changes a table is told once for each name of what is in that."""
         self._scope: list[str] = []
         self._heads: _Heads = ()
         self._top: Definition
@@ -145,9 +147,12 @@ class Top(ast.NodeVisitor):
 
     def _text(self, node: _Binding | ast.expr) -> str:
         """What a binding is told by, reduced; a long table as it stands, since writing it anew takes seconds."""
-        told = _told_of(node)
-        first, last = told.lineno - 1, told.end_lineno or told.lineno
-        return ast.unparse(told) if last - first <= _LONG else "".join(self._lines[first:last])
+        if node not in self._texts:
+            told = _told_of(node)
+            first, last = told.lineno - 1, told.end_lineno or told.lineno
+            is_short = last - first <= _LONG
+            self._texts[node] = ast.unparse(told) if is_short else "".join(self._lines[first:last])
+        return self._texts[node]
 
     def decorators(self, node: ast.AST) -> tuple[tuple[str, ...], ...]:
         """Those of each function and class in a node, reduced."""
