@@ -233,6 +233,10 @@ class Numbers:
         """Whether one of them is the recorded one of that number."""
         return number in self._recognition.taken
 
+    def is_one_more(self, number: int) -> bool:
+        """Whether one of them is surely new, beside recorded ones of its function."""
+        return number in self._recognition.more
+
     def made(self, loop: Loop, coro: Any, together: Iterable[Any] | None = None) -> Branch:
         """The branch of a task that is being made; `together` is what else tasks are made of by the same call, which
         makes them in an order of no meaning."""

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count
+from weakref import WeakValueDictionary
 
 from flowfn.hosts.branch_calls import BranchCall
 
@@ -48,7 +49,7 @@ again has the parts of the first one, and a place of its own."""
 class Branch:
     """A branch of a frame's code."""
 
-    __slots__ = ("function", "keys", "number")
+    __slots__ = ("__weakref__", "function", "keys", "number")
 
     def __init__(self, number: int | None, function: str = "", keys: Sequence[int] = ()) -> None:
         self.number = number
@@ -71,6 +72,11 @@ class Recognition:
         """How many there are by what is said of them and of their maker, the latest last."""
         self.taken: set[int] = set()
         """The recorded numbers that branches have."""
+        self.more: WeakValueDictionary[int, Branch] = WeakValueDictionary()
+        """Those that are surely new, by their numbers, as long as they last: others of their function have been
+        recognised, so that it is no other one that an edit has renamed."""
+        self._again: set[str] = set()
+        """The functions of these others."""
         self._moved: set[str] = set()
         """The functions of which some have been recognised in other places than theirs."""
         self.waiting: list[Branch] = []
@@ -112,6 +118,15 @@ class Recognition:
         for branch in waiting:
             if branch.number is None:
                 self._renumber(branch)
+            elif branch.number in self.taken:
+                self._again.add(branch.function)
+        for branch in waiting if self._again else ():
+            if (
+                branch.number is not None
+                and branch.number not in self.taken
+                and branch.function in self._again
+            ):
+                self.more[branch.number] = branch
 
     def _look_for(self, branch: Branch, level: int, recorded: Sequence[int], *, is_moved: bool) -> None:
         """Give a branch the first of these numbers that nobody has: that of its place, or where it has moved of any."""

@@ -1011,6 +1011,35 @@ def test_a_new_item_of_edited_code_takes_no_call_of_one_that_a_limit_holds_up(as
     assert shop.charged == ["a", "b", "new"]
 
 
+def test_a_new_item_of_edited_code_takes_no_call_of_branches_that_are_still_to_be_made(
+    async_world: World,
+) -> None:
+    """G2: others of its function are there again, so that it is none that was renamed. Theirs were charged again."""
+    shop, items = Shop(async_world), ["a"]
+
+    async def first(item: str) -> str:
+        return await shop.sell(item)
+
+    async def second(item: str) -> str:
+        return await shop.sell(item)
+
+    async def before() -> None:
+        await asyncio.gather(*map(first, items))
+        await asyncio.gather(*map(second, ["b", "c"]))
+        raise ConnectionError
+
+    async def after() -> list[str]:
+        sold = await asyncio.gather(*map(first, items))
+        return [*sold, *await asyncio.gather(*map(second, ["b", "c"]))]
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    items = ["a", "new"]
+    found = async_world.invoke(async_world.entrypoint(after, name="wf"), None, thread_id="t")
+    assert found == ["a1", "new4", "b2", "c3"]
+    assert shop.charged == ["a", "b", "c", "new"]
+
+
 @pytest.mark.parametrize("order", ["a new b", "b a", "new b a"])
 def test_a_worker_of_edited_code_gets_the_record_of_another_one(async_world: World, order: str) -> None:
     """G2: that has taken another item, and doesn't come for the one that it had."""

@@ -191,6 +191,10 @@ class Frame:
         """Whether a branch of its code is told from the one that a record is of."""
         return self.numbers is not None and self._branches.tells(record, branch)
 
+    def is_others(self, record: Record, branch: int) -> bool:
+        """Whether a record that a branch of its code comes upon is of one that will come for it."""
+        return self.numbers is not None and self._branches.is_others(record, branch)
+
     def goes_on_with(self, record: Record, branch: int) -> None:
         """A branch of its code has claimed a record; nothing to note where what calls the code goes on with its own, as
         long as it has no others: `calls.newest` says how far it is."""
@@ -207,11 +211,16 @@ class Frame:
     def _branches(self) -> Branches:
         if self.branches is None:
             code = self.call.definition.code
-            self.branches = Branches(code, self._has_come_again, self.calls.newest)
+            self.branches = Branches(code, self, self.calls.newest)
         return self.branches
 
-    def _has_come_again(self, branch: int) -> bool:
+    def has_come_again(self, branch: int) -> bool:
+        """See `Recognised`."""
         return self.numbers is not None and self.numbers.has_come_again(branch)
+
+    def is_one_more(self, branch: int) -> bool:
+        """See `Recognised`."""
+        return self.numbers is not None and self.numbers.is_one_more(branch)
 
     def branch_began(self) -> Sequence[FrameType]:
         """What began the current branch of its code, and what waits for that, the innermost first; nothing for what

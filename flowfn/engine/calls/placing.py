@@ -85,8 +85,7 @@ class _Seeker:
         return claimant_of(self._frame, self._call.definition)
 
     def is_others(self, record: Record) -> bool:
-        branches = self._frame.branches
-        return branches is not None and branches.is_others(record, self._call.branch)
+        return self._frame.is_others(record, self._call.branch)
 
     def possible(self, similar: Unclaimed) -> Iterator[Record]:
         assert self._call.digest is not None

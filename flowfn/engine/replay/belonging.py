@@ -7,29 +7,40 @@ has had the outcome of a new call, while its code is as it was: when its number 
 a branch is there and in no such way gone astray, and waits for something else, it will come, and its records are no one
 else's. That needs branches to have the numbers that they had: a branch has if it was recognised as one that has left
 records, or has come upon one of its own, and, as long as nobody knows better, where the code wasn't edited.
+One that is new among recorded ones of its function gets no record of a branch that is still to be made: it is no other
+one that an edit has renamed, and those that a later `gather` makes will come for theirs.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
     from flowfn.engine.records.record import CallInfo, Record
 
 
+class Recognised(Protocol):
+    """Which of the recorded branches are there again; see `hosts/recognising.py`."""
+
+    def has_come_again(self, branch: int) -> bool:
+        """Whether one was recognised as the recorded one of that number."""
+
+    def is_one_more(self, branch: int) -> bool:
+        """Whether one is surely new, beside recorded ones of its function."""
+
+
 class Branches:
     """How far the branches of a frame's code have come in their recorded calls."""
 
-    def __init__(self, code: str, has_come_again: Callable[[int], bool], come: int = 0) -> None:
+    def __init__(self, code: str, recognised: Recognised, come: int = 0) -> None:
         """`come`: how far what calls the code had come before it had others."""
         self._code = code
         """The fingerprint of the code."""
-        self._has_come_again = has_come_again
-        """Whether one of them was recognised as the recorded one of that number; see `hosts/recognising.py`."""
+        self._has_come_again = recognised.has_come_again
+        self._is_one_more = recognised.is_one_more
         self._come: dict[int, float] = {0: come} if come else {}
         """When the latest call was made that each has made again, as `CallInfo.born`."""
         self._held: set[Call] = set()
@@ -67,15 +78,25 @@ class Branches:
         return info is not None and (self._numbers_hold(info, branch) or self._has_come_again(info.branch))
 
     def is_others(self, record: Record, branch: int) -> bool:
-        """Whether the record that a branch comes upon is of one that is expected to come for it."""
+        """Whether the record that a branch comes upon is of one that is expected to come for it, or may be."""
         info = record.info
-        if info is None or info.branch not in self.expected or not self.keep(record, branch):
+        if info is None:
+            return False
+        if self._is_strange(info, branch):
+            return True
+        if info.branch not in self.expected or not self.keep(record, branch):
             return False
         if self._numbers_hold(info, branch):
             return True
         # What two recorded branches share, as workers do a queue, may have gone to the other one.
         is_new = branch != 0 and not self._has_come_again(branch)
         return is_new and self.may_come(info.branch) and self._has_come_again(info.branch)
+
+    def _is_strange(self, info: CallInfo, branch: int) -> bool:
+        """Whether a branch of edited code is surely new, and the recorded one is still to be made, or is gone."""
+        if not info.branch or info.scope_code == self._code:
+            return False
+        return self._is_one_more(branch) and not self._has_come_again(info.branch)
 
     def _numbers_hold(self, info: CallInfo, branch: int) -> bool:
         """Whether a branch and the one of a recorded call have the numbers that they had as that was made."""
