@@ -1076,6 +1076,39 @@ def test_a_worker_of_edited_code_gets_the_record_of_another_one(async_world: Wor
     assert sorted(ran) == sorted({"a", "b", *items})
 
 
+@pytest.mark.parametrize("names", [["z", "w", "x"], ["z", "x"]], ids=" ".join)
+def test_a_new_worker_of_edited_code_goes_on_with_what_one_did_that_has_gone(
+    async_world: World, names: list[str]
+) -> None:
+    """G2: what an item is told by is in its calls, so that they are nobody else's. They ran again."""
+    ran, items = list[str](), ["a", "b", "c", "d", "e", "f"]
+
+    @async_world.task
+    async def sell(item: str) -> None:
+        ran.append(item)
+
+    async def all_of(names: list[str]) -> None:
+        left = iter(items)
+
+        async def worker(name: str) -> None:
+            for item in left:
+                await sell(item)
+
+        await asyncio.gather(*map(worker, names))
+
+    async def before() -> None:
+        await all_of(["x", "y", "v"])
+        raise ConnectionError("lost")
+
+    async def after() -> None:
+        await all_of(names)
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    async_world.invoke(async_world.entrypoint(after, name="wf"), None, thread_id="t")
+    assert sorted(ran) == items
+
+
 def test_a_branch_that_comes_late_gets_the_record_that_it_left(async_world: World) -> None:
     """Section 4, rule 1: nothing was edited, and another branch makes an equal call before it this time."""
     shop, lost = Shop(async_world), True

@@ -20,7 +20,7 @@ from flowfn.runtime import Runtime
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
-    from flowfn.engine.records.record import Record
+    from flowfn.engine.records.record import CallInfo, Record
     from flowfn.ports import Host
     from flowfn.values import Interrupt
 
@@ -221,6 +221,10 @@ class Frame:
     def is_one_more(self, branch: int) -> bool:
         """See `Recognised`."""
         return self.numbers is not None and self.numbers.is_one_more(branch)
+
+    def is_by_several(self, info: CallInfo) -> bool:
+        """See `Recognised`."""
+        return self.run.ledger.is_by_several(info)
 
     def branch_began(self) -> Sequence[FrameType]:
         """What began the current branch of its code, and what waits for that, the innermost first; nothing for what

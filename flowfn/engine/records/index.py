@@ -26,6 +26,11 @@ def without_days(info: CallInfo) -> tuple[str, str, bytes]:
     return info.scope, info.qualified, _DAYS.sub(b"day", info.form or b"")
 
 
+def but_for_leaves(info: CallInfo) -> tuple[str, str, bytes | None]:
+    """What calls have in common that differ in nothing but what may be made anew each time."""
+    return info.scope, info.qualified, info.form if info.skeleton is None else info.skeleton
+
+
 class _ByDigest:
     """Which occurrences there are of calls of one name in a scope: by the digests of their arguments, and those of
     calls of which only their ids tell that."""
@@ -106,6 +111,15 @@ class Index:
         for record in self.records.values():
             if (info := record.info) is not None:
                 found.setdefault(info.scope, []).append(record)
+        return found
+
+    @cached_property
+    def makers(self) -> dict[tuple[str, str, bytes | None], set[int]]:
+        """The branches that made calls which differ in nothing but what may be made anew each time."""
+        found: dict[tuple[str, str, bytes | None], set[int]] = {}
+        for record in self.records.values():
+            if (info := record.info) is not None:
+                found.setdefault(but_for_leaves(info), set()).add(info.branch)
         return found
 
     @cached_property

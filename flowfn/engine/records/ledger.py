@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import node_scope
-from flowfn.engine.records.index import Index, without_days
+from flowfn.engine.records.index import Index, but_for_leaves, without_days
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record, infos_of
 from flowfn.engine.records.rows import decode_plain
 from flowfn.engine.records.unclaimed import NONE, Rivals
@@ -204,6 +204,10 @@ class Ledger:
         """Those of a scope's code that have made recorded calls, in the order of the first of these."""
         made = self._indexed.made.get(scope, ()) if self.records else ()
         return dict.fromkeys(record.info.branch for record in made if record.info is not None)
+
+    def is_by_several(self, info: CallInfo) -> bool:
+        """Whether several branches of a scope's code have made a recorded call, but for times and ids."""
+        return len(self._indexed.makers.get(but_for_leaves(info), ())) > 1
 
     def remade(self, scope: str) -> Remade:
         """How far the code of a scope has come in making its calls again, which is at their beginning."""

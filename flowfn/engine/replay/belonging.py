@@ -7,8 +7,9 @@ has had the outcome of a new call, while its code is as it was: when its number 
 a branch is there and in no such way gone astray, and waits for something else, it will come, and its records are no one
 else's. That needs branches to have the numbers that they had: a branch has if it was recognised as one that has left
 records, or has come upon one of its own, and, as long as nobody knows better, where the code wasn't edited.
-One that is new among recorded ones of its function gets no record of a branch that is still to be made: it is no other
-one that an edit has renamed, and those that a later `gather` makes will come for theirs.
+One that is new among recorded ones of its function gets no record of a branch that isn't there, where several had made
+such a call: it is no other one that an edit has renamed, and those that a later `gather` makes will come for theirs.
+What one branch alone has called is told by its arguments: it is of an item, and of whoever takes that from a queue.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 
 
 class Recognised(Protocol):
-    """Which of the recorded branches are there again; see `hosts/recognising.py`."""
+    """What is known of the recorded branches, and of which are there again; see `hosts/recognising.py`."""
 
     def has_come_again(self, branch: int) -> bool:
         """Whether one was recognised as the recorded one of that number."""
 
     def is_one_more(self, branch: int) -> bool:
         """Whether one is surely new, beside recorded ones of its function."""
+
+    def is_by_several(self, info: CallInfo) -> bool:
+        """Whether several have made a recorded call, but for times and ids."""
 
 
 class Branches:
@@ -41,6 +45,7 @@ class Branches:
         """The fingerprint of the code."""
         self._has_come_again = recognised.has_come_again
         self._is_one_more = recognised.is_one_more
+        self._is_by_several = recognised.is_by_several
         self._come: dict[int, float] = {0: come} if come else {}
         """When the latest call was made that each has made again, as `CallInfo.born`."""
         self._held: set[Call] = set()
@@ -93,10 +98,11 @@ class Branches:
         return is_new and self.may_come(info.branch) and self._has_come_again(info.branch)
 
     def _is_strange(self, info: CallInfo, branch: int) -> bool:
-        """Whether a branch of edited code is surely new, and the recorded one is still to be made, or is gone."""
-        if not info.branch or info.scope_code == self._code:
+        """Whether a branch of edited code is surely new, and the recorded one, which isn't there, may be still to be
+        made."""
+        if not info.branch or info.scope_code == self._code or not self._is_one_more(branch):
             return False
-        return self._is_one_more(branch) and not self._has_come_again(info.branch)
+        return not self._has_come_again(info.branch) and self._is_by_several(info)
 
     def _numbers_hold(self, info: CallInfo, branch: int) -> bool:
         """Whether a branch and the one of a recorded call have the numbers that they had as that was made."""
