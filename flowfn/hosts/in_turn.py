@@ -2,8 +2,9 @@
 
 Rule: outcomes are heard of in the order in which they were committed, each once all calls are made again that had been
 made before it was recorded, and once the branch that heard of the last one has gone on; what is new, after all that is
-recorded. So what branches share besides calls (a queue, an iterator, a lock) goes to whom it went. A thread of a
-branch's hears when the branch would.
+recorded. None came within the step of the loop that asked for it, and none does now: all others have taken theirs by
+then. So what branches share besides calls (a queue, an iterator, a lock) goes to whom it went. A thread of a branch's
+hears when the branch would.
 
 Code that was edited may make other calls, or none: where nothing is called for `STILL` turns of the loop, the earliest
 is heard of all the same. Where a branch does something else that may lead to the call which is missing (it reads a
@@ -148,6 +149,8 @@ class Turns:
             tell = partial(heard.set_result, None)
             self._wait(_Waiting(order, next(self._numbers), place, branch, tell, heard.done))
             await heard
+        elif numbers_of(self._frame).given:
+            await asyncio.sleep(0)  # others have yet to take this step: to begin, and to take an item each
 
     def block(self, order: float, place: float, timeout: float | None) -> None:
         """Block this thread until it may hear of an outcome, for so many seconds at most; what runs a loop goes on."""

@@ -124,6 +124,43 @@ def test_what_workers_share_goes_to_whom_it_went(
     assert bank.ran == [each for each in before if each.startswith("b")]
 
 
+def test_a_branch_that_is_yet_to_begin_takes_its_item_first(async_world: World) -> None:
+    """G2: an outcome never came within the step that asked for it, so that the others had begun. Nothing is edited: the
+    first worker took both items, and one was charged under the other's number."""
+    numbers, charged, lost = count(1), list[str](), True
+
+    @async_world.task
+    async def number() -> int:
+        return next(numbers)
+
+    @async_world.task
+    async def charge(item: str, number: int) -> str:
+        charged.append(f"{item}{number}")
+        return charged[-1]
+
+    @async_world.entrypoint
+    async def wf() -> list[str]:
+        items, ready, found = iter("abcd"), asyncio.Event(), list[str]()
+
+        async def worker() -> None:
+            for item in items:
+                if item == "b":
+                    await ready.wait()
+                found.append(await charge(item, await number()))
+                ready.set()
+                if lost and item == "c":
+                    raise ConnectionError("lost")
+
+        await asyncio.gather(worker(), worker())
+        return sorted(found)
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(wf, {}, thread_id="t")
+    lost = False
+    assert async_world.invoke(wf, None, thread_id="t") == sorted(charged)
+    assert sorted(each[0] for each in charged) == [*"abcd"]
+
+
 def test_branches_go_on_where_a_call_was_taken_away(
     async_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
