@@ -149,7 +149,7 @@ class Turns:
             tell = partial(heard.set_result, None)
             self._wait(_Waiting(order, next(self._numbers), place, branch, tell, heard.done))
             await heard
-        elif numbers_of(self._frame).given:
+        elif branch is not self._frame.home or self._frame.numbers.given:
             await asyncio.sleep(0)  # others have yet to take this step: to begin, and to take an item each
 
     def block(self, order: float, place: float, timeout: float | None) -> None:
