@@ -1,13 +1,16 @@
 """What each stream mode shows, in LangGraph's shapes (behaviour page 3.8 and 4.1, golden trace C8)."""
 
 import gc
-from threading import Event
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event, current_thread
 from typing import Any
 
 import pytest
 
 from checkpointers import MemorySaver
 from flowfn import Interrupt, entrypoint, get_stream_writer, interrupt, task
+from flowfn.context import current_frame
+from flowfn.hosts.threads import ThreadHost
 
 from ..worlds import World, questions
 
@@ -288,6 +291,34 @@ def test_a_stream_that_ends_within_its_own_run_is_not_waited_for(collected: bool
     leave()
     left.set()
     assert wf.invoke(None, thread_id="t") == 2
+
+
+def test_a_call_that_is_not_recorded_has_one_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for it at once: the reader of the stream, and the thread that says whose an error is."""
+    asking = Barrier(2)
+    made = ThreadHost.new_id
+
+    def made_together(host: ThreadHost, after: str = "") -> str:
+        if current_thread().name.startswith("asks"):
+            asking.wait(10)
+        return made(host, after)
+
+    @task
+    def step() -> int:
+        frame = current_frame.get()
+        assert frame is not None
+        with ThreadPoolExecutor(2, thread_name_prefix="asks") as threads:
+            ids.update(threads.map(lambda _: frame.call.id, range(2)))
+        return 1
+
+    @entrypoint()
+    def wf(n: int) -> int:
+        return step().result()
+
+    ids: set[str] = set()
+    monkeypatch.setattr(ThreadHost, "new_id", made_together)
+    started, *_ = [part["id"] for part in wf.stream(1, stream_mode="tasks") if part["name"] == "step"]
+    assert ids == {started}
 
 
 def test_a_question_is_shown_with_its_id(world: World) -> None:

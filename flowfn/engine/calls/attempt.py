@@ -76,6 +76,7 @@ async def attempt(call: Call) -> Any:
         if run.root.rehearsal is not None:
             run.root.rehearsal.admit(call)
         if run.post is not None and call.node is None:
+            call.fix_id()
             run.tell(TaskStarted(run.namespace, run.step, call))
         made: Any = _node_outcome if call.node is not None else _task_outcome
         if call.definition.cache is None:

@@ -244,6 +244,10 @@ class Call:
             self._id = task_uuid(self.run.thread, self.run.namespace, self.checkpoint, scope)
         return self._id
 
+    def fix_id(self) -> None:
+        """Work its id out before others may ask: where nothing is recorded each thread would make one of its own."""
+        self._id = self.id
+
     @property
     def path(self) -> str:
         """The place of a node's task in its superstep, as its rows carry it; of a call that code makes, none."""
