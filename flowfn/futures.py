@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from flowfn.context import current_frame, meet, site_of
 from flowfn.engine.drive import drive
-from flowfn.errors import Suspended
+from flowfn.errors import Signal, Suspended
 from flowfn.python.unlocked import FINISHED, UnlockedFuture
 
 R = TypeVar("R")
@@ -143,6 +143,8 @@ class Future(UnlockedFuture[R], Generic[R]):
     """The id of the call: what tells it from others where it is a part of an argument."""
     seen = False
     """Whether anybody has looked at the outcome."""
+    ends_callback = Signal
+    """The run knows of it already, and whoever settles the future, such as a worker, isn't the code to be unwound."""
     stop: Callable[[], bool] | None = None
     """Stops what runs on a worker; says whether it could."""
     taker: int | None = None

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, InvalidStateError, as_completed, wait
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -62,6 +63,22 @@ def test_a_callback_comes_after_the_result() -> None:
     future.set_result(1)
     future.add_done_callback(lambda done: heard.append(done.result()))
     assert heard == [1, 1]
+
+
+@pytest.mark.parametrize("raised", [KeyError, KeyboardInterrupt])
+def test_a_callback_that_raises_keeps_no_other_from_being_told(raised: type[BaseException]) -> None:
+    """Those after it are called. What is no error, such as Ctrl-C, is raised once they were."""
+    future: UnlockedFuture[int] = UnlockedFuture()
+    heard: list[int] = []
+
+    def refuse(_: object) -> None:
+        raise raised
+
+    future.add_done_callback(refuse)
+    future.add_done_callback(lambda done: heard.append(done.result()))
+    with nullcontext() if issubclass(raised, Exception) else pytest.raises(raised):
+        future.set_result(1)
+    assert heard == [1]
 
 
 def by_result(future: Future[int]) -> int:

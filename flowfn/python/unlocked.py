@@ -11,10 +11,14 @@ seventh of a task that keeps nothing.
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from threading import Condition, Lock
 from typing import Any, TypeVar
+
+_logger = logging.getLogger("concurrent.futures")
+"""Where the base class tells of callbacks that fail."""
 
 R = TypeVar("R")
 C = TypeVar("C")
@@ -62,6 +66,9 @@ class UnlockedFuture(concurrent.futures.Future[R]):
     call_back: Callable[[Any], None] | None = None
     """Sees to it that `call_all` is called, where whoever settles it mustn't wait for that."""
 
+    ends_callback: type[BaseException] | tuple[()] = ()
+    """What a callback may raise without a word."""
+
     def _invoke_callbacks(self) -> None:
         if self.call_back is None:
             self.call_all()
@@ -69,9 +76,27 @@ class UnlockedFuture(concurrent.futures.Future[R]):
             self.call_back(self)
 
     def call_all(self) -> None:
-        """Call the callbacks, and forget them: they may lead back to the future."""
-        super()._invoke_callbacks()  # type: ignore[misc]
-        self.__dict__.pop("_done_callbacks", None)
+        """Call the callbacks, and forget them: they may lead back to the future.
+
+        Each is called, whatever one before it raised: an error is logged, as by the base class, what `ends_callback`
+        is over with it, and the first of anything else is raised once all have been told.
+        """
+        callbacks: list[Any] = self.__dict__.pop("_done_callbacks", [])
+        beyond: BaseException | None = None
+        for callback in callbacks:
+            try:
+                callback(self)
+            except self.ends_callback:
+                pass
+            except Exception:
+                _logger.exception("exception calling callback for %r", self)
+            except BaseException as error:
+                beyond = error if beyond is None else beyond
+        if beyond is not None:
+            try:
+                raise beyond
+            finally:
+                del beyond  # else the traceback would hold what holds it
 
     def told_by(self, kind: type[C]) -> list[C]:
         """Its callbacks, where all are of this kind, and it is done; it forgets them then, and they aren't called."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import wait
 from itertools import count
 from threading import Event
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import flowfn
 from checkpointers import MemorySaver
 from flowfn import entrypoint, task
-from tests.worlds import World
+from tests.worlds import World, asked
 
 
 class Countdown:
@@ -105,6 +106,37 @@ def test_the_callback_of_another_call_is_another_one(world: World) -> None:
     first, job.items = job.lose(), ["a", "x", "c"]
     assert job.again() == {"a": first["a"], "x": 4, "c": first["c"]}
     assert sorted(world.ran) == ["a", "b", "c", "x"]
+
+
+def test_a_callback_that_asks_keeps_nobody_from_hearing_of_the_call(world: World) -> None:
+    """The question stops the run and not the worker that tells of the call, nor who waits for that; a callback after
+    it is called."""
+    told: list[Any] = []
+    begun, go_on = Event(), Event()
+
+    @task
+    def work() -> int:
+        begun.set()
+        assert go_on.wait(10)
+        return 1
+
+    @world.entrypoint
+    async def wf() -> int:
+        call = work()
+        call.add_done_callback(lambda _: told.append(flowfn.interrupt("sure?")))
+        call.add_done_callback(lambda _: told.append("called"))
+        if world.is_async:
+            asyncio.get_running_loop().call_soon(go_on.set)
+            return int(await call)
+        assert begun.wait(10)
+        go_on.set()
+        wait([call])
+        return call.result()
+
+    assert asked(world.invoke(wf, {}, thread_id="t")) == ["sure?"]
+    assert told == ["called"]
+    assert world.resume(wf, "yes", "t") == 1
+    assert told == ["called", "yes", "called"]
 
 
 def test_a_report_names_the_call_whose_callback_it_is(memory_saver: MemorySaver) -> None:

@@ -244,6 +244,44 @@ def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(
     del kept
 
 
+def test_what_a_callback_calls_after_its_loop_was_closed_holds_nothing_up(saver: Saver) -> None:
+    """The code on a thread that it is told of ends, the callback starts nothing more, and the thread is given back.
+
+    An exception in that thread would fail this test.
+    """
+    reached, go_on, ran = threading.Event(), threading.Event(), list[str]()
+
+    @task
+    def second() -> None:
+        ran.append("second")
+
+    @task
+    def first() -> None:
+        ran.append("first")
+        reached.set()
+        assert go_on.wait(10)
+
+    @entrypoint(checkpointer=saver)
+    async def flow(n: int) -> int:
+        if go_on.is_set():
+            return n
+        first().add_done_callback(lambda _: second())
+        return await asyncio.Event().wait()
+
+    kept = close_amid(flow.thread("t")(1), reached)
+    with pytest.raises(ThreadBusy):
+        asyncio.run(flow.ainvoke(1, thread_id="t", on_busy="reject"))
+    go_on.set()
+
+    async def in_time() -> int:
+        async with asyncio.timeout(10):
+            return await flow.thread("t")(1)
+
+    assert asyncio.run(in_time()) == 1
+    assert ran == ["first"]
+    del kept
+
+
 @pytest.mark.parametrize("around", ["blocking", "asyncio"])
 def test_a_run_whose_loop_was_closed_inside_another_run_holds_its_thread_no_more(
     saver: Saver, around: str
