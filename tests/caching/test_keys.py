@@ -2286,3 +2286,39 @@ def test_what_fills_a_table_is_written_out_once_whatever_is_in_it(module: Any, e
         return times
 
     assert written(60) - written(40) == written(40) - written(20)
+
+
+@pytest.mark.parametrize(
+    ("head", "each", "item"),
+    [("", "D{0} = dict(number={0})\n", "D{0}"), ("class E:\n", "    M{0} = {0}\n", "E.M{0}")],
+    ids=["names", "members"],
+)
+def test_what_a_table_of_all_that_a_module_makes_names_is_looked_through_once(
+    module: Any, head: str, each: str, item: str
+) -> None:
+    """The table has each of them under another name, and what they are members of is one for all: the key of a module
+    of some thousand lines took half a minute."""
+    looks = (ast.iter_child_nodes.__code__, ast.NodeVisitor.visit.__code__)
+
+    def looked(size: int) -> int:
+        times = 0
+
+        def note(frame: FrameType, event: str, _: Any) -> None:
+            nonlocal times
+            times += event == "call" and frame.f_code in looks
+
+        made = "".join(each.format(number) for number in range(size))
+        table = f"T = [{', '.join(item.format(number) for number in range(size))}]\n"
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            module(
+                f"from flowfn import CachePolicy, task\n{head}{made}{table}"
+                "@task(cache_policy=CachePolicy())\ndef post(x): return T\n"
+            )
+        finally:
+            sys.setprofile(before)
+        return times
+
+    few = looked(40)
+    assert looked(160) < 5 * few

@@ -64,6 +64,8 @@ class Texts:
         source, package, path = _read(module, namespace)
         if source is not None and not chain:
             yield from ((module, (name,)) for name in source.given)
+        elif (module, chain[:1]) in self.found:
+            pass  # it was followed for another part of the same: a table may name thousands of an enum's members
         elif source is not None and (text := source.assigned(chain[0])) is not None:
             self.found[module, chain[:1]] = as_loaded(text, source, namespace.get(chain[0]))
             yield from named_by(text, module)

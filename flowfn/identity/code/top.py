@@ -61,6 +61,8 @@ class Top(ast.NodeVisitor):
         """The modules of which it has all names, the first first."""
         self._texts: dict[_Binding | ast.expr, str] = {}
         """What bindings are told by: one that changes a table is told once for each name of what is in that."""
+        self._only_given: dict[str, bool] = {}
+        """See `_is_only_given`: a table is asked about once for each name of what is in it."""
         self._scope: list[str] = []
         self._heads: _Heads = ()
         self._top: Definition
@@ -92,9 +94,14 @@ class Top(ast.NodeVisitor):
     def _done_under_other_names(self, name: str) -> Iterator[tuple[_Heads, str]]:
         """What is done to the value of a name, or to parts of it, under others; and what gives it these."""
         for other in self._other_names(name):
-            found = self._assignments[other]
-            if not all(_gives(node, other) for _, node in found):
-                yield from ((heads, self._text(node)) for heads, node in found)
+            if not self._is_only_given(other):
+                yield from ((heads, self._text(node)) for heads, node in self._assignments[other])
+
+    def _is_only_given(self, name: str) -> bool:
+        """Whether all that the top of the file does to a name is to give it a value of its own."""
+        if name not in self._only_given:
+            self._only_given[name] = all(_gives(node, name) for _, node in self._assignments[name])
+        return self._only_given[name]
 
     def _other_names(self, name: str) -> list[str]:
         known, new = dict.fromkeys([name]), [name]
