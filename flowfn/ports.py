@@ -369,9 +369,9 @@ class Host(Protocol):
     def on_threads(self) -> Sequence[Any]:
         """The futures of what goes on upon threads beside the event loop, whether or not anybody waits for it."""
 
-    def leave_what_cannot_go_on(self) -> bool:
+    def leave_what_cannot_go_on(self) -> int:
         """Have the runs of this process left whose event loops were closed: nobody wakes them any more, and until they
-        are collected they would hold their threads. Whether there were any."""
+        are collected they would hold their threads. How many it has left by now, whoever had them left."""
 
     def now(self) -> float:
         """Seconds since the epoch."""

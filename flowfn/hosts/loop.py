@@ -126,7 +126,7 @@ class LoopHost:
         """See `Host`."""
         return [future for future in self._on_threads.copy() if not (future.done() or future.waiting)]
 
-    def leave_what_cannot_go_on(self) -> bool:
+    def leave_what_cannot_go_on(self) -> int:
         """See `Host`."""
         return leave_closed()
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -17,6 +18,7 @@ from flowfn.hosts.commits import Committer
 from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.moment import MOMENT
 from flowfn.hosts.numbering import TaskFactory
+from flowfn.python.forking import let_go_by_fork
 
 if TYPE_CHECKING:
     from flowfn.futures import Future
@@ -59,12 +61,14 @@ class Shared:
         if self.runs == 0:
             self._tasks.end(loop)
 
-    def leave_all(self) -> bool:
-        """Leave the threads that runs hold, as the loop is closed. Whether there were any."""
-        left, self.leaves = list(self.leaves), WeakSet()
-        for leave in left:
-            leave()
-        return bool(left)
+    def leave_all(self) -> Iterator[None]:
+        """Leave the threads that runs hold, one by one, as the loop is closed."""
+        while self.leaves:
+            try:
+                leave = self.leaves.pop()
+            except KeyError:  # the last was collected meanwhile
+                return
+            yield leave()
 
     def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
         """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
@@ -97,11 +101,21 @@ def shared(loop: asyncio.AbstractEventLoop) -> Shared:
     return _shared.get(loop) or _shared.setdefault(loop, Shared())
 
 
-def leave_closed() -> bool:
-    """Leave the runs of loops that were closed before these had ended. Whether there were any."""
+_leaving = let_go_by_fork(RLock())
+"""Held while runs are left: who comes meanwhile waits until the threads are given back."""
+_left_by_now = 0
+
+
+def leave_closed() -> int:
+    """Leave the runs of loops that were closed before these had ended. How many were left in this process by now."""
+    global _left_by_now
     loops = [loop for kept in _shared.keyrefs() if (loop := kept()) is not None and loop.is_closed()]
-    had_any = [_shared[loop].leave_all() for loop in loops]
-    return any(had_any)
+    if loops:
+        with _leaving:
+            for loop in loops:
+                for _ in _shared[loop].leave_all():
+                    _left_by_now += 1
+    return _left_by_now
 
 
 def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:

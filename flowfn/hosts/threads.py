@@ -328,10 +328,10 @@ class ThreadHost:
         """See `Host`."""
         return ()
 
-    def leave_what_cannot_go_on(self) -> bool:
+    def leave_what_cannot_go_on(self) -> int:
         """See `Host`. Where nothing has run on event loops, what knows of them isn't loaded."""
         sharing = sys.modules.get("flowfn.hosts.shared")
-        return sharing is not None and bool(sharing.leave_closed())
+        return 0 if sharing is None else int(sharing.leave_closed())
 
     def ended(self) -> None:
         """The run has ended that this was made for: nothing will be called any more, and nobody need look after it.

@@ -204,6 +204,55 @@ def test_who_waits_already_takes_the_thread_of_a_run_as_its_loop_is_closed() -> 
             gc.collect()
 
 
+class SlowlyReleased(MemorySaver):
+    """Gives its first lease back once it is let go; notes when a thread is found busy meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._releases = itertools.count(1)
+        self.releasing, self.found_busy, self.go_on = threading.Event(), threading.Event(), threading.Event()
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        found = super().claim(thread, force=force)
+        if isinstance(found, Busy) and self.releasing.is_set():
+            self.found_busy.set()
+        return found
+
+    def release(self, lease: Lease) -> None:
+        if next(self._releases) == 1:
+            self.releasing.set()
+            assert self.go_on.wait(10)
+        super().release(lease)
+
+
+def test_two_callers_get_the_threads_of_runs_whose_loop_was_closed() -> None:
+    """The one has both runs left, and the other, who is to wait for no live run, isn't turned away meanwhile."""
+    saver, reached, began = SlowlyReleased(), threading.Event(), itertools.count(1)
+
+    @entrypoint(checkpointer=saver)
+    async def flow(n: int) -> None:
+        if next(began) == 2:
+            reached.set()
+        await asyncio.Event().wait()
+
+    @entrypoint(checkpointer=saver)
+    def other(n: int) -> int:
+        return n
+
+    async def both() -> None:
+        await asyncio.gather(flow.ainvoke(1, thread_id="a"), flow.ainvoke(2, thread_id="b"))
+
+    kept = close_amid(both(), reached)
+    with ThreadPoolExecutor() as callers:
+        first = callers.submit(other.invoke, 1, thread_id="a", on_busy="reject")
+        assert saver.releasing.wait(10)
+        second = callers.submit(other.invoke, 2, thread_id="b", on_busy="reject")
+        assert saver.found_busy.wait(10)
+        saver.go_on.set()
+        assert (first.result(10), second.result(10)) == (1, 2)
+    del kept
+
+
 @pytest.mark.parametrize("awaited", [False, True])
 @pytest.mark.parametrize("collected", [False, True])
 def test_code_on_a_thread_that_outlives_its_loop_keeps_the_lease_until_it_ends(

@@ -42,7 +42,7 @@ async def take_lease(
         ThreadBusy: somebody alive holds it, and `on_busy="reject"`; or it is waited for `in_vain`, which is asked only
             after some time: who has just left a stream needn't read it.
     """
-    delay, force = FIRST_WAIT, on_busy == "cancel"
+    delay, force, left = FIRST_WAIT, on_busy == "cancel", 0
     taken: Lease | Busy | None = None
     try:
         while True:
@@ -54,7 +54,10 @@ async def take_lease(
             if isinstance(taken, Lease):
                 return taken
             assert isinstance(taken, Busy)
-            if host.leave_what_cannot_go_on():
+            before, left = left, host.leave_what_cannot_go_on()
+            if (
+                left != before
+            ):  # the thread may have been left since it was found busy, also by another caller
                 continue
             if on_busy == "reject":
                 raise ThreadBusy(
