@@ -55,9 +55,7 @@ async def take_lease(
                 return taken
             assert isinstance(taken, Busy)
             before, left = left, host.leave_what_cannot_go_on()
-            if (
-                left != before
-            ):  # the thread may have been left since it was found busy, also by another caller
+            if left != before:  # it may have been free since it was found busy
                 continue
             if on_busy == "reject":
                 raise ThreadBusy(
