@@ -81,7 +81,10 @@ def test_an_answer_to_nothing(flowfn: Any, shop: Path) -> None:
 
 def test_the_workflow_is_found_by_its_recorded_name(flowfn: Any, shop: Path) -> None:
     """Where the script has another name, or none such, the error says what it has; `:NAME` decides."""
-    (shop / "moved.py").write_text((shop / "app.py").read_text())
+    app = (shop / "app.py").read_text()
+    (shop / "moved.py").write_text(
+        app.replace("@entrypoint\ndef basket", "@entrypoint(name='app.basket')\ndef basket")
+    )
     ran = flowfn("resume", "asks-1", "moved.py")
     assert ran.code == 2
     assert "of workflow 'app.order'" in ran.err
