@@ -37,6 +37,8 @@ class Order:
     lease: Lease | None = None
     journal: Journal | None = None
     """The run's, once its lease is taken."""
+    leave: Callable[[], None] | None = None
+    """Gives the lease back where the run can't go on. The host keeps it weakly, and so it goes with the call."""
     interrupt_before: Names = None
     interrupt_after: Names = None
     control: RunControl | None = None

@@ -83,6 +83,8 @@ async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
             leave(order.journal, hosts.own, soon=True)
         raise
     finally:
+        if order.leave is not None:
+            hosts.own.holds_no_more(order.leave)
         if is_root:
             hosts.own.ended()
 
@@ -126,26 +128,6 @@ async def _on_its_own(
     watch = None if order.started is None else order.started.watch
     post = audience(watch, order.config.progress or setup.progress)
     journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
-    if journal is None:
-        return await _led(setup, saver, order, given, hosts, journal, post)
-    leave_it = partial(leave, journal, hosts.own)  # kept by this frame alone, and gone with it
-    hosts.own.holds_thread(leave_it)
-    try:
-        return await _led(setup, saver, order, given, hosts, journal, post)
-    finally:
-        hosts.own.holds_no_more(leave_it)
-
-
-async def _led(
-    setup: Setup,
-    saver: Saver | None,
-    order: Order,
-    given: Fresh | Resume,
-    hosts: Hosts,
-    journal: Journal | None,
-    post: Any,
-) -> Ending:
-    """Lead a run on its thread, if it has one."""
     if order.check is not None and saver is not None and journal is not None:
         await on_saver(saver, hosts.own, order.check, saver, journal.thread)
     if order.goes_on and saver is not None and journal is not None:
@@ -247,4 +229,6 @@ async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resu
         order.lease = lease = await take_lease(saver, host, thread, on_busy, look, in_vain)
     order.journal = journal = Journal(saver, lease, order.durability or setup.durability)
     journal.known_questions = known[0] if known else None
+    order.leave = partial(leave, journal, host)
+    host.holds_thread(order.leave)
     return journal
