@@ -7,6 +7,7 @@ crash nor a question of another call runs it again, several may ask at once, and
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -256,7 +257,7 @@ class ToolNode(AsRunnable):
         assert frame is not None
         name = call["name"]
         blocking, awaited = self._tasks.get(name, self._any_task)
-        definition = awaited if asyncio.iscoroutinefunction(run) else blocking
+        definition = awaited if inspect.iscoroutinefunction(run) else blocking
         site = self._prepared[name].site if name in self._prepared else ""
         return frame.run.spawn(
             frame, definition.all_alone if alone else definition, (call, given, run), {}, site
