@@ -58,7 +58,16 @@ class Connections:
         self._reader: sqlite3.Connection | None = None
         self.wrote = False
         """Whether anything was written from here since the log was last seen in its place."""
+        self._flushes: bool | None = True
+        """Whether a transaction that ends is flushed where the file is to survive a power cut; None while unknown."""
         self._left = self._version_now()
+
+    def flush(self, flush: bool) -> None:
+        """Have the next transaction flushed to the disk as it ends, or left to the system; none may be under way."""
+        if self._flushes is not flush:
+            self._flushes = None  # a signal may come in between
+            self.cursor.execute(f"PRAGMA synchronous = {'FULL' if flush else 'NORMAL'}")
+            self._flushes = flush
 
     def are_whole(self) -> bool:
         """Whether all is well, as of one look: the file and its log are those that were opened."""

@@ -90,11 +90,12 @@ class Database:
 
     # -- transactions -----------------------------------------------------------------------------
 
-    def begin(self, *, wait: bool = True, look: bool = True) -> sqlite3.Cursor:
+    def begin(self, *, wait: bool = True, look: bool = True, flush: bool = True) -> sqlite3.Cursor:
         """Begin to write; the caller holds `lock`, and goes on to `end` or `undo`.
 
         With `wait=False`, raises `BlockingIOError` where another process is writing. Without `look`, that the file is
-        still there is taken for granted for a moment.
+        still there is taken for granted for a moment. Without `flush` a power cut may undo what is written, whatever
+        the database survives otherwise.
         """
         connections = self._connections or self._connected()
         if look or (now := time.monotonic()) > self._next_look:
@@ -105,6 +106,8 @@ class Database:
         cursor = connections.cursor
         if connections.writer.in_transaction:  # a signal got between a transaction and its end
             self.undo()
+        if self._fsync == "power":
+            connections.flush(flush)
         try:
             cursor.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -131,11 +134,12 @@ class Database:
             self._connections.cursor.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Cursor]:
-        """A transaction that writes. Errors of the database come out typed, those of damaged rows too."""
+    def writing(self, *, flush: bool = True) -> Iterator[sqlite3.Cursor]:
+        """A transaction that writes; `flush` as for `begin`. Errors of the database come out typed, those of damaged
+        rows too."""
         with self.lock:
             try:
-                cursor = self.begin()
+                cursor = self.begin(flush=flush)
                 try:
                     yield cursor
                     self.end()
