@@ -123,7 +123,10 @@ def _from_service(mermaid: str, how: Rendering) -> bytes:
                 image: bytes = answer.read()
                 return image
         except (urllib.error.URLError, TimeoutError) as error:
-            refused = isinstance(error, urllib.error.HTTPError) and error.code < 500
+            refused = False
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()  # it is the service's answer as well
+                refused = error.code < 500
             if refused or attempt == how.max_retries:
                 raise ValueError(
                     f"{how.base_url or 'mermaid.ink'} drew nothing ({error}): draw it on this machine, by leaving "
