@@ -27,6 +27,7 @@ from flowfn.identity.names import qualified_name
 from flowfn.options import check_option
 from flowfn.parameters import INJECTED, Parameters
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from flowfn.python.annotations import annotations_of, signature_of
 from flowfn.python.cached_property import cached_property, renewed_property
 from flowfn.python.parametrised import evaluated, note
 
@@ -284,7 +285,7 @@ class Definition:
         try:
             return typing.get_type_hints(function, include_extras=True)
         except Exception:
-            for name, annotation in getattr(function, "__annotations__", {}).items():
+            for name, annotation in annotations_of(function).items():
                 with suppress(Exception):
                     found[name] = evaluated(annotation, function)
         return found
@@ -362,7 +363,7 @@ def held_by(function: Any) -> dict[str, Any]:
     object of a bound method or of one with `__call__`."""
     if isinstance(function, partial):
         try:
-            bound = inspect.signature(function.func).bind_partial(*function.args, **function.keywords)
+            bound = signature_of(function.func).bind_partial(*function.args, **function.keywords)
         except (TypeError, ValueError):
             # They don't fit, as calls will say, or nothing is known of its parameters.
             return {"partial": (function.args, function.keywords)}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowfn.errors import InvalidInput
+from flowfn.python.annotations import signature_of
 from flowfn.python.cached_property import cached_property
 
 __all__ = ["INJECTED", "Parameters"]
@@ -37,7 +38,7 @@ class Parameters:
     @cached_property
     def signature(self) -> inspect.Signature:
         try:
-            return inspect.signature(self._function)
+            return signature_of(self._function)
         except ValueError:  # a builtin that doesn't tell its parameters takes any
             return inspect.signature(_anything)
 
@@ -129,7 +130,7 @@ class Parameters:
     def _outermost(self) -> inspect.Signature | None:
         """What the outermost of its decorators takes."""
         function = self._function
-        return inspect.signature(function, follow_wrapped=False) if hasattr(function, "__wrapped__") else None
+        return signature_of(function, follow_wrapped=False) if hasattr(function, "__wrapped__") else None
 
     def _are_too_few(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Whether arguments that don't fit lack no more than some, which a decorator may fill."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import GIVEN_THREAD, RECURSION_LIMIT, TRACED
 from flowfn.context import current_frame
+from flowfn.python.annotations import signature_of
 from flowfn.runtime import Runtime, StreamWriter
 from flowfn.values import MISSING
 from graph_compat.constants import CONFIG_KEY_READ, CONFIG_KEY_RUNTIME, CONFIG_KEY_SEND
@@ -50,7 +51,7 @@ class Wanted(NamedTuple):
 def wanted_by(function: Callable[..., Any]) -> tuple[Wanted, ...]:
     """The parameters of a function that are to be filled."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(signature_of(function).parameters.values())
     except (TypeError, ValueError):
         return ()
     found = []

@@ -38,10 +38,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.identity": NOUNS | {"flowfn.python", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
-    "flowfn.parameters": NOUNS,
+    "flowfn.parameters": NOUNS | {"flowfn.python.annotations"},
     "flowfn.definition": NOUNS
     | {"flowfn.parameters", "flowfn.identity", "flowfn.doubt", "flowfn.options", "flowfn.config"}
-    | {"flowfn.policies", "flowfn.python.parametrised"},
+    | {"flowfn.policies", "flowfn.python.annotations", "flowfn.python.parametrised"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
     "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.calls.call", "flowfn.pregel"},

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import InvalidInput
+from flowfn.python.annotations import signature_of
 from flowfn.python.forking import leave_alone
 from flowfn.serde import DEFAULT
 
@@ -62,7 +63,7 @@ def transacting(function: Callable[..., Any], given: Given, name: str, is_async:
     Raises:
         TypeError: `transaction=` isn't valid, or the function names no parameter for the connection.
     """
-    if PARAMETER not in inspect.signature(function).parameters:
+    if PARAMETER not in signature_of(function).parameters:
         raise TypeError(
             f"task {name!r} has transaction=…, and names no parameter {PARAMETER!r}, which gets the connection"
         )

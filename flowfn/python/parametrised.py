@@ -21,6 +21,7 @@ from types import FunctionType, ModuleType, SimpleNamespace, UnionType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
+from flowfn.python.annotations import annotations_of
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
 from flowfn.python.words import words_of
@@ -49,7 +50,7 @@ def note(annotated: Any) -> None:
     """Have the models found that its annotations name, if everybody who imports its module has it."""
     annotated = getattr(annotated, "__func__", annotated)
     for each in annotated.__mro__ if isinstance(annotated, type) else (annotated,):
-        annotations = getattr(each, "__annotations__", None)
+        annotations = annotations_of(each)
         if annotations and "<locals>" not in each.__qualname__:
             _unread[id(each)] = _Annotated(ref(each), annotations)
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from flowfn.python.annotations import annotations_of
+
 __all__ = ["Field", "fields_of_struct", "is_struct", "names_in_messages"]
 
 
@@ -35,7 +37,7 @@ def fields_of_struct(cls: Any) -> Iterator[Field]:
     absent = (none,) * (len(names) - len(defaults))  # those of the last ones are told
     types: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        types |= vars(base).get("__annotations__", {})
+        types |= annotations_of(base)
     for name, default in zip(names, (*absent, *defaults), strict=True):
         factory = default.factory if _is_factory(default) else None
         yield Field(name, types.get(name), None if factory else default, factory)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import flowfn
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Channel, Result
+from flowfn.python.annotations import signature_of
 from flowfn.python.lazy import lazily
 from graph_compat.channels import EphemeralValue, LastValue
 from graph_compat.constants import END, PREVIOUS, START
@@ -146,7 +147,7 @@ def _types(func: Callable[..., Any]) -> tuple[Any, Any, Any]:
         raise NotImplementedError(
             "Generators are not supported in the Functional API. Write to the stream with get_stream_writer()"
         )
-    parameters = list(inspect.signature(func).parameters)
+    parameters = list(signature_of(func).parameters)
     if not parameters:
         raise ValueError("Entrypoint function must have at least one parameter. The first one is its input")
     try:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
 from flowfn.pregel import Selection
+from flowfn.python.annotations import annotations_of, signature_of
 from flowfn.python.cached_property import cached_property
 from flowfn.python.parametrised import note
 from flowfn.values import MISSING
@@ -83,7 +84,7 @@ def inferred_schema(function: Any) -> Any:
     if not (inspect.isfunction(body) or inspect.ismethod(body)):
         return None
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(signature_of(function).parameters.values())
         hints = get_type_hints(body)
     except Exception:
         return None
@@ -195,5 +196,5 @@ def fields_of(value: Any) -> list[tuple[str, Any]] | None:
 def _annotated_names(kind: type) -> list[str]:
     names: dict[str, None] = {}
     for base in reversed(kind.__mro__):
-        names.update(dict.fromkeys(inspect.get_annotations(base)))
+        names.update(dict.fromkeys(annotations_of(base)))
     return list(names)

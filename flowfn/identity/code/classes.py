@@ -13,6 +13,7 @@ from flowfn.identity.code.functions import is_special
 from flowfn.identity.code.hints import parts_of
 from flowfn.identity.code.unwrapping import code_of, functions_of
 from flowfn.identity.names import named
+from flowfn.python.annotations import annotations_of
 from flowfn.python.parametrised import given_to, option, origin_of
 from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
@@ -146,7 +147,7 @@ def _keys_of(cls: type) -> Iterator[tuple[str, Any]]:
     for name, value in members.get("_field_defaults", {}).items() if is_tuple else ():
         yield f"{name}.default", value
     if is_tuple or (issubclass(cls, dict) and "__required_keys__" in members):
-        yield from ((f"{name}.type", hint) for name, hint in members.get("__annotations__", {}).items())
+        yield from ((f"{name}.type", hint) for name, hint in annotations_of(cls).items())
         yield "_required", members.get("__required_keys__")
 
 

@@ -36,6 +36,7 @@ from flowfn.identity.code.watch import Graph, View, Walked
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import qualified_name
+from flowfn.python.annotations import annotations_of
 from flowfn.python.project import is_own, is_own_module
 from flowfn.python.script import namespace_of
 
@@ -274,7 +275,7 @@ class _Walk:
         from flowfn.identity.code.scopes import names_in_text
 
         resolve = _Scope(function).resolve
-        for name, hint in list(function.__annotations__.items()):
+        for name, hint in annotations_of(function).items():
             chains = sorted(names_in_text(hint)) if isinstance(hint, str) else []
             self.hints[f"{qualified_name(function)}({name})"] = [hint, *map(resolve, chains)]
             for chain in chains:

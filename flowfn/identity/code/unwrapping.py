@@ -10,6 +10,8 @@ from functools import partial, partialmethod
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from flowfn.python.annotations import ANNOTATE
+
 __all__ = [
     "attribute",
     "can_be_looked_at",
@@ -34,11 +36,12 @@ def unwrapped(function: Callable[..., Any]) -> Any:
 
 
 def functions_of(member: Any) -> Iterator[FunctionType]:
-    """The functions of a class's member: of a method of any kind, and of a property all that it has."""
+    """The functions of a class's member: of a method of any kind, and of a property all that it has; not the one that
+    evaluates annotations."""
     is_property = issubclass(type(member), property)
     for face in (member.fget, member.fset, member.fdel) if is_property else (member,):
         found = definition_of(attribute(face, "func") or face)
-        if type(found) is FunctionType:
+        if type(found) is FunctionType and found.__name__ != ANNOTATE:
             yield found
 
 
