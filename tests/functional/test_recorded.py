@@ -111,6 +111,55 @@ def test_a_value_stays_with_its_place_whatever_is_edited_around_it(world: World,
     assert after == before
 
 
+def sent(**keys: Any) -> list[Any]:
+    """A call that tells by keywords what the values are."""
+    return [*keys.values()]
+
+
+def test_a_keyword_tells_one_value_from_another(world: World) -> None:
+    """G9: the id of an order isn't that of a refund, which an edit puts in front of it."""
+    seen.clear()
+
+    def before() -> Any:
+        order = sent(order=flowfn.uuid4())
+        return asked(order)
+
+    def after() -> Any:
+        order = sent(refund=flowfn.uuid4())
+        order = sent(order=flowfn.uuid4())
+        return asked(order)
+
+    world.invoke(world.entrypoint(name="wf")(before), thread_id="t")
+    world.resume(world.entrypoint(name="wf")(after), "yes", "t")
+    assert seen[0] == seen[1]
+
+
+def test_a_line_that_is_no_longer_the_last_of_a_handler_keeps_its_value(world: World) -> None:
+    """G9: Python forgets the error there, which the line doesn't name, and one inserted before it takes nothing."""
+    seen.clear()
+    told: list[Any] = []
+
+    def before() -> Any:
+        try:
+            raise KeyError("k")
+        except KeyError as error:  # noqa: F841
+            key = flowfn.uuid4()
+        return asked(key)
+
+    def after() -> Any:
+        try:
+            raise KeyError("k")
+        except KeyError as error:
+            new = flowfn.uuid4()
+            key = flowfn.uuid4()
+            told.append((new, error))
+        return asked(key)
+
+    world.invoke(world.entrypoint(name="wf")(before), thread_id="t")
+    world.resume(world.entrypoint(name="wf")(after), "yes", "t")
+    assert seen[0] == seen[1]
+
+
 def test_one_more_item_takes_no_value_of_a_line_that_has_moved(world: World) -> None:
     """G9: the item's line was there, so that it is none that was edited; the line that has moved has its value."""
     seen.clear()

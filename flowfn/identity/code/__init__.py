@@ -14,5 +14,5 @@ Rule: code is read, never called, and of libraries' code nothing counts.
   `drawn`: which lines give another value in each process, as they name the clock or `chance`.
 - How long what was read holds: `watch`; `seen`: whether a function or class was edited; `meaning`: whether a name in it
   means other code; `held`: whether a container holds other code.
-- Where in it a call stands: `lines`.
+- Where in it a call stands: `lines`, by what is `named` on them.
 """

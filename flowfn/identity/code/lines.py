@@ -19,20 +19,15 @@ from threading import RLock
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from flowfn.identity.code.compiled import VARARGS, VARKEYWORDS, all_code, code_inside
+from flowfn.identity.code.compiled import VARARGS, VARKEYWORDS, all_code
 from flowfn.identity.code.fingerprint import reached
+from flowfn.identity.code.named import COMPREHENSIONS, named_by_line
 from flowfn.identity.code.unwrapping import code_of, unwrapped
 from flowfn.python.forking import let_go_by_fork
 from flowfn.python.project import is_own_module
 from flowfn.python.script import MAIN, namespace_of
 
 __all__ = ["all_stand", "body_of", "leading_to", "lines_of"]
-
-_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
-_ITERATED = ".0"
-"""What a comprehension with code of its own calls that which it goes over."""
-_ATOMS = (str, bytes, int, float, complex)
-_NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst))
 
 
 def leading_to(frame: FrameType, outermost: CodeType | None, began: Sequence[FrameType] = ()) -> list[bytes]:
@@ -53,7 +48,7 @@ def leading_to(frame: FrameType, outermost: CodeType | None, began: Sequence[Fra
         line = each.f_lineno if line is None else line
         is_around = is_around or each is first
         outer = next(around, None) if is_around else each.f_back
-        if each.f_code.co_name in _COMPREHENSIONS and outer is not None:  # before Python 3.12
+        if each.f_code.co_name in COMPREHENSIONS and outer is not None:  # before Python 3.12
             each = outer
             continue
         if is_own_module(each.f_globals.get("__name__", "")):
@@ -172,32 +167,9 @@ def _lines(code: CodeType, named: bool) -> dict[int, bytes]:
 
 
 def _lines_in(code: CodeType, named: bool) -> dict[int, bytes]:
-    """The lines of a function's code, each by its names and constants: Pythons differ in the instructions for it.
-
-    `named`: by the function's name as well.
-    """
-    words: dict[int, set[str]] = {}
-    for step in _steps_of(code):
-        if step.opcode in _NAMING and step.positions is not None and step.positions.lineno is not None:
-            words.setdefault(step.positions.lineno, set()).update(_words(step.argval))
+    """The lines of a function's code, each by what it names; `named`: by the function's name as well."""
     name = code.co_name if named else ""
-    texts = {number: "\n".join([name, *sorted(found)]) for number, found in words.items()}
+    texts = {number: "\n".join([name, *sorted(found)]) for number, found in named_by_line(code).items()}
     return {
         number: sha256(text.encode("utf-8", "surrogatepass")).digest()[:8] for number, text in texts.items()
     }
-
-
-def _steps_of(code: CodeType) -> Iterator[dis.Instruction]:
-    """The instructions of code, and of the comprehensions in it that have code of their own."""
-    yield from dis.get_instructions(code)
-    for inside in code_inside(code):
-        if inside.co_name in _COMPREHENSIONS:
-            yield from (step for step in _steps_of(inside) if step.argval != _ITERATED)
-
-
-def _words(value: Any) -> Iterator[str]:
-    if isinstance(value, tuple):
-        for each in value:
-            yield from _words(each)
-    elif type(value) in _ATOMS:
-        yield str(value)

@@ -1,0 +1,52 @@
+"""Section 4: what a line names is what is written there, on every Python, so that a run may go on on another one."""
+
+from __future__ import annotations
+
+from textwrap import indent
+from types import CodeType
+
+import pytest
+
+from flowfn.identity.code.compiled import all_code
+from flowfn.identity.code.named import named_by_line
+
+WRITTEN = {
+    "the keywords of a call": ("post(order=key(), to=shop)", {1: "post order key to shop"}),
+    "keywords over several lines": ("post(\n    order=key(),\n)", {1: "post order", 2: "key"}),
+    "a comprehension": (
+        "return [\n    key(item)\n    for item in items\n]",
+        {2: "key item", 3: "item items"},
+    ),
+    "a comprehension's first line": (
+        "return [key()\n    for item in items if item != shop]",
+        {1: "key", 2: "item items shop"},
+    ),
+    "the end of a handler": (
+        "try:\n    post()\nexcept OSError as error:\n    post(key())",
+        {2: "post", 3: "OSError error", 4: "post key"},
+    ),
+    "super": ("return super().post(key())", {1: "super post key"}),
+    "a name that is deleted": ("shop = key()\ndel shop", {1: "shop key", 2: "shop"}),
+}
+
+
+@pytest.mark.parametrize("what", WRITTEN)
+def test_a_line_names_what_is_written_on_it(what: str) -> None:
+    """Compilers differ in the instructions for it, and add some for variables that nobody wrote there."""
+    written, named = WRITTEN[what]
+    found = named_by_line(compiled(written))
+    assert {line: found.get(HEAD + line, set()) for line in named} == {
+        line: {*names.split()} for line, names in named.items()
+    }
+
+
+HEAD = 3
+"""The lines above the body."""
+
+
+def compiled(body: str) -> CodeType:
+    """The code of a method with that body, in a function of which it can capture `items` and `shop`."""
+    head = "def outer(items, shop):\n    class Shop:\n        def method(self):\n"
+    module = compile(head + indent(body, " " * 12), "shop.py", "exec")
+    (code,) = [each for each in all_code(module) if each.co_name == "method"]
+    return code
