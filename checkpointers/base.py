@@ -29,11 +29,12 @@ from checkpointers.tuples import (
     to_tuple,
     to_writes,
 )
-from flowfn.described import metadata_of
+from flowfn.described import choice
 from flowfn.errors import InvalidInput
 from flowfn.ports import (
     UNFINISHED,
     Busy,
+    Choice,
     Commit,
     Lease,
     Loaded,
@@ -103,6 +104,7 @@ class CheckpointSaver(Housekeeping):
         *,
         before: str | None = None,
         limit: int | None = None,
+        chosen: Choice | None = None,
     ) -> Iterator[Loaded]: ...
 
     @abstractmethod
@@ -216,18 +218,10 @@ class CheckpointSaver(Housekeeping):
             where and where.thread,
             where and where.namespace,
             before=None if before is None else checkpoint_of(before),
-            limit=None if filter or (where and where.checkpoint) else limit,
+            limit=limit,
+            chosen=choice(self.serde, where and where.checkpoint, filter),
         )
-        wanted = where and where.checkpoint
-        found = 0
         for loaded in rows:
-            if found == limit:
-                return
-            if wanted and loaded.checkpoint.id != wanted:
-                continue
-            if filter and not _matches(metadata_of(loaded.checkpoint, self.serde), filter):
-                continue
-            found += 1
             yield to_tuple(loaded, self.serde)
 
     def get_next_version(self, current: int | None, channel: Any = None) -> int:
@@ -305,10 +299,6 @@ class CheckpointSaver(Housekeeping):
         parent = self.load(where.thread, where.namespace or "", where.checkpoint)
         shared = parent.checkpoint.versions.items() if parent else ()
         return dict(versions.items() - shared)
-
-
-def _matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(metadata.get(name) == value for name, value in wanted.items())
 
 
 def _next_or_none(found: Iterator[CheckpointTuple]) -> CheckpointTuple | None:

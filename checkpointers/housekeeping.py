@@ -18,6 +18,7 @@ from flowfn.ports import (
     Begin,
     Busy,
     CheckpointRow,
+    Choice,
     Commit,
     Lease,
     Loaded,
@@ -58,7 +59,9 @@ class Housekeeping(ABC):
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None: ...
 
     @abstractmethod
-    def history(self, thread: str | None, namespace: str | None = "") -> Iterator[Loaded]: ...
+    def history(
+        self, thread: str | None, namespace: str | None = "", *, chosen: Choice | None = None
+    ) -> Iterator[Loaded]: ...
 
     @abstractmethod
     def thread(self, thread: str) -> ThreadRow | None: ...
@@ -136,9 +139,12 @@ class Housekeeping(ABC):
             ThreadBusy: a live run holds a thread.
         """
         runs, doomed = set(run_ids), defaultdict(list)
-        for loaded in self.history(None, None) if runs else ():
-            if metadata_of(loaded.checkpoint, self.serde).get("run_id") in runs:
-                doomed[loaded.thread].append((loaded.checkpoint.namespace, loaded.checkpoint.id))
+
+        def of_these(head: Loaded) -> bool:
+            return metadata_of(head.checkpoint, self.serde).get("run_id") in runs
+
+        for loaded in self.history(None, None, chosen=of_these) if runs else ():
+            doomed[loaded.thread].append((loaded.checkpoint.namespace, loaded.checkpoint.id))
         for thread, places in doomed.items():
             self.forget(thread, places)
 

@@ -32,6 +32,7 @@ from flowfn.ports import (
     UNFINISHED,
     Busy,
     CheckpointRow,
+    Choice,
     Commit,
     Lease,
     Loaded,
@@ -323,13 +324,19 @@ class MemorySaver(CheckpointSaver):
         *,
         before: str | None = None,
         limit: int | None = None,
+        chosen: Choice | None = None,
     ) -> Iterator[Loaded]:
         with self._lock:
             found = self._ordered(thread)
         if before is not None:
             found = found[_position(before, namespace, found) + 1 :]
-        chosen = (one for one in found if namespace in (None, one.row.namespace))
-        return map(self._reload, islice(chosen, limited(limit)))
+        wanted = (
+            one
+            for one in found
+            if namespace in (None, one.row.namespace)
+            and (chosen is None or chosen(Loaded(one.thread, one.row, ())))
+        )
+        return map(self._reload, islice(wanted, limited(limit)))
 
     def _ordered(self, thread: str | None) -> list[_Found]:
         """The checkpoints of a thread, or of all, the last committed first."""

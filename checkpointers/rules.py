@@ -5,19 +5,22 @@ Rule: plain functions on the port's rows; a backend adds only where it keeps the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
 
 from flowfn.errors import InvalidInput, LeaseLost, SaverError, ThreadBusy, UnknownCheckpoint
 from flowfn.logs import logger
-from flowfn.ports import CheckpointRow, Commit, Loaded, WriteRow
+from flowfn.ports import CheckpointRow, Choice, Commit, Loaded, WriteRow
 
 END = (1 << 63) - 1
 """Above every place."""
 
 PAGE = 16
 """Checkpoints of a history that are read at once, and so are in memory at once."""
+
+HEADS = 256
+"""Heads of checkpoints that are read at once."""
 
 
 def now() -> str:
@@ -73,6 +76,30 @@ def paged(
         if len(page) < size:
             return
         limit = None if limit is None else limit - size
+
+
+def chosen_of(
+    heads: Callable[[int, int], list[tuple[int, Loaded]]],
+    read: Callable[[Sequence[int]], list[Loaded]],
+    chosen: Choice,
+    end: int,
+    limit: int | None,
+    most: int = PAGE,
+) -> Iterator[Loaded]:
+    """As `paged`, those that are chosen by their heads; what is forgotten meanwhile is left out.
+
+    `heads(end, size)` gives up to `size` of those before place `end`, the last first, each with its place; `read` those
+    at some places, of which `most` are asked for at once.
+    """
+    while limit is None or limit > 0:
+        found = heads(end, HEADS)
+        places = [place for place, head in found if chosen(head)][:limit]
+        for start in range(0, len(places), most):
+            yield from read(places[start : start + most])
+        if len(found) < HEADS:
+            return
+        end = found[-1][0]
+        limit = None if limit is None else limit - len(places)
 
 
 def limited(limit: int | None) -> int | None:

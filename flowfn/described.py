@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flowfn.ports import CheckpointRow, Deserializer
+from flowfn.ports import CheckpointRow, Choice, Deserializer, Loaded
 
 PLAIN: Mapping[str, Any] = {"parents": {}}
 """The metadata of a checkpoint that has nothing to say."""
@@ -93,6 +93,20 @@ def metadata_of(row: CheckpointRow, serde: Deserializer) -> dict[str, Any]:
     if "parents" in said:
         own["parents"] = said["parents"]
     return {**own, **said, **own}
+
+
+def choice(serde: Deserializer, id: str | None, filter: Mapping[str, Any] | None) -> Choice | None:
+    """What chooses the checkpoint of this id, and those whose metadata have these values; None where all are wanted."""
+    if not id and not filter:
+        return None
+
+    def wanted(head: Loaded) -> bool:
+        if id and head.checkpoint.id != id:
+            return False
+        said = metadata_of(head.checkpoint, serde) if filter else {}
+        return all(said.get(name) == value for name, value in (filter or {}).items())
+
+    return wanted
 
 
 def numbered(versions: Mapping[str, Any]) -> dict[str, int]:

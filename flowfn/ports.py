@@ -127,6 +127,10 @@ class Loaded(NamedTuple):
     writes: Sequence[WriteRow]
 
 
+Choice = Callable[[Loaded], bool]
+"""Whether a checkpoint is wanted, by its head: it has no writes, and of its row no `body`, `versions` and `values`."""
+
+
 class Lease(NamedTuple):
     """The right to write to a thread until a higher `token` is given out.
 
@@ -263,10 +267,12 @@ class Saver(Protocol):
         *,
         before: str | None = None,
         limit: int | None = None,
+        chosen: Choice | None = None,
     ) -> Iterator[Loaded]:
         """Checkpoints, the last committed first. None stands for all threads, or all namespaces.
 
-        `before` names a checkpoint: only those committed before it.
+        `before` names a checkpoint: only those committed before it. `chosen` is asked of each before its values and
+        writes are read: only those of which it says True, and `limit` counts them alone.
         """
 
     def places(self, thread: str) -> list[Place]:

@@ -21,7 +21,7 @@ from checkpointers.conformance.rows import (
     writes,
 )
 from flowfn.errors import InvalidInput, SaverError, UnknownCheckpoint
-from flowfn.ports import Commit, Versioned
+from flowfn.ports import Commit, Loaded, Versioned
 
 
 class ReadingContract(Contract):
@@ -208,6 +208,49 @@ class ReadingContract(Contract):
             put(saver, *(checkpoint(f"c{number:02}") for number in range(60)))
             for limit in (15, 16, 17, 40, 59):
                 assert ids(saver.history(THREAD, limit=limit)) == [f"c{59 - n:02}" for n in range(limit)]
+
+    def test_a_history_is_of_the_checkpoints_that_are_chosen(self) -> None:
+        """As they are without the choice; the limit counts them alone, across pages."""
+        with self.saver() as saver:
+            for number in range(600):
+                put(
+                    saver,
+                    checkpoint(f"c{number:03}", step=number),
+                    writes(f"c{number:03}", write(f"t{number}")),
+                )
+            wanted = [one for one in saver.history(THREAD) if one.checkpoint.step % 7 == 0]
+
+            def seventh(head: Loaded) -> bool:
+                return head.thread == THREAD and head.checkpoint.step % 7 == 0
+
+            assert list(saver.history(THREAD, chosen=seventh)) == wanted
+            assert list(saver.history(None, None, chosen=seventh)) == wanted
+            assert (
+                list(saver.history(THREAD, chosen=seventh, before="c333", limit=40))
+                == [one for one in wanted if one.checkpoint.step < 333][:40]
+            )
+            for limit in (0, 1, 17, 86, 87):
+                assert list(saver.history(THREAD, chosen=seventh, limit=limit)) == wanted[:limit]
+            assert list(saver.history(THREAD, chosen=lambda head: False)) == []
+
+    def test_checkpoints_are_chosen_by_their_heads(self) -> None:
+        """What a choice may go by is there as it was put, in the order of the history."""
+        heads: list[Loaded] = []
+
+        def noted(head: Loaded) -> bool:
+            heads.append(head)
+            return False
+
+        with self.saver() as saver:
+            put(saver, checkpoint("a"), checkpoint("b", parent="a", step=1), thread="t")
+            put(saver, checkpoint("c", namespace="child"), thread="t")
+            assert list(saver.history("t", None, chosen=noted)) == []
+            kept = [*saver.history("t", None)]
+        bare: dict[str, Any] = {"body": b"", "versions": {}, "values": {}}
+        assert [head.thread for head in heads] == ["t"] * 3
+        assert [head.checkpoint._replace(**bare) for head in heads] == [
+            one.checkpoint._replace(**bare) for one in kept
+        ]
 
     def test_a_limit_is_a_count(self) -> None:
         """What is none is refused where it is asked for, alike by every saver."""

@@ -21,6 +21,7 @@ from flowfn.errors import CorruptDataError, DecryptionError, InvalidInput, Saver
 from flowfn.ports import (
     Busy,
     CheckpointRow,
+    Choice,
     ClaimsTogether,
     Commit,
     Lease,
@@ -267,23 +268,36 @@ class EncryptedSaver(CheckpointSaver):
         *,
         before: str | None = None,
         limit: int | None = None,
+        chosen: Choice | None = None,
     ) -> Iterator[Loaded]:
-        return self._each(self.saver.history(thread, namespace, before=before, limit=limit))
+        by_open = None if chosen is None else lambda head: chosen(self._opened_head(head))
+        return self._each(self.saver.history(thread, namespace, before=before, limit=limit, chosen=by_open))
 
     def _each(self, found: Iterator[Loaded]) -> Iterator[Loaded]:
         with _refusing():
             for loaded in found:
                 yield self._opened(loaded)
 
+    def _opened_head(self, head: Loaded) -> Loaded:
+        with _telling_of(head):
+            return head._replace(checkpoint=self._sealing.opened_head(head))
+
     def _opened(self, loaded: Loaded) -> Loaded:
         row, thread = loaded.checkpoint, loaded.thread
-        try:
+        with _telling_of(loaded):
             opened, tags = self._sealing.opened_checkpoint(thread, row)
             writes = self._sealing.opened_writes(loaded)
-        except DecryptionError as error:
-            raise type(error)(f"Thread {thread!r}, checkpoint {row.id!r}: {error}") from None
         self._known.keep((thread, row.namespace, row.id), tags)
         return Loaded(thread, opened, writes)
+
+
+@contextmanager
+def _telling_of(loaded: Loaded) -> Iterator[None]:
+    """An error that says which checkpoint can't be opened."""
+    try:
+        yield
+    except DecryptionError as error:
+        raise type(error)(f"Thread {loaded.thread!r}, checkpoint {loaded.checkpoint.id!r}: {error}") from None
 
 
 @contextmanager

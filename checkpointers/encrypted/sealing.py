@@ -77,6 +77,11 @@ class Sealing:
         row = loaded.checkpoint
         return _split(self.keys.open(row.metadata, loaded.thread, of_metadata(row)))[0]
 
+    def opened_head(self, head: Loaded) -> CheckpointRow:
+        """A checkpoint of which only the metadata are opened."""
+        row = head.checkpoint
+        return row._replace(metadata=_split(self.keys.open(row.metadata, head.thread, of_metadata(row)))[1])
+
     def opened_checkpoint(self, thread: str, row: CheckpointRow) -> tuple[CheckpointRow, Tags]:
         """A checkpoint opened, and what it holds.
 

@@ -7,6 +7,7 @@ in one transaction. What is read is what the replaced methods say is there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from checkpointers.base import CheckpointSaver
@@ -61,8 +62,10 @@ class PartlyForeign(SaverAround, CheckpointSaver):
     def history(self, thread: str | None, namespace: str | None = "", **options: Any) -> Iterator[Loaded]:
         if not self._lists or thread is None:
             return self.inner.history(thread, namespace, **options)
-        before, limit = options.get("before"), limited(options.get("limit"))
-        return map(self._read, reading.listed(self._methods, thread, namespace, before, limit))
+        before, limit, chosen = options.get("before"), limited(options.get("limit")), options.get("chosen")
+        found = reading.listed(self._methods, thread, namespace, before, limit if chosen is None else None)
+        rows = map(self._read, found)
+        return rows if chosen is None else islice(filter(chosen, rows), limit)
 
     def _read(self, found: Any) -> Loaded:
         """What is kept of a checkpoint, with the values that a method gave."""

@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from checkpointers.base import CheckpointSaver, ThreadRows
@@ -51,6 +51,7 @@ from flowfn.ports import (
     UNFINISHED,
     Busy,
     CheckpointRow,
+    Choice,
     Commit,
     Lease,
     Loaded,
@@ -398,9 +399,12 @@ class ForeignSaver(CheckpointSaver):
         *,
         before: str | None = None,
         limit: int | None = None,
+        chosen: Choice | None = None,
     ) -> Iterator[Loaded]:
-        found = reading.history(self._methods, thread, namespace, before, limited(limit))
-        return (from_foreign(one, self.serde) for one in found)
+        most = limited(limit)
+        found = reading.history(self._methods, thread, namespace, before, most if chosen is None else None)
+        rows = (from_foreign(one, self.serde) for one in found)
+        return rows if chosen is None else islice(filter(chosen, rows), most)
 
     def places(self, thread: str) -> list[Place]:
         return reading.places(self._methods, thread)

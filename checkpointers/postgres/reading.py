@@ -88,6 +88,26 @@ def page(
     return [one.loaded for one in found], found[-1].key if found else 0
 
 
+def heads(
+    db: Connection, size: int, thread: str | None, namespace: str | None, *, end: int
+) -> list[tuple[int, Loaded]]:
+    """The keys and heads of up to `size` checkpoints put before the one of key `end`, the last first."""
+    named = {**_named(thread, namespace, None), "end": end}
+    rows = db.ask(_heads_query(tuple(named)), (size, *named.values()), binary=True)
+    return [(key, _head(thread, *row)) for key, *row in rows]
+
+
+def _head(thread: str | None, of: str, namespace: str, id: bytes, said: bytes) -> Loaded:
+    row = row_of(namespace, id, said_of(said), versions={})._replace(body=b"")
+    return Loaded(from_text(of) if thread is None else thread, row, ())
+
+
+def those(db: Connection, thread: str | None, namespace: str | None, keys: Sequence[int]) -> list[Loaded]:
+    """The checkpoints of these keys that are still there, the last first."""
+    found, _ = _page(db, len(keys), thread, namespace, keys=keys)
+    return [one.loaded for one in found]
+
+
 def _page(
     db: Connection,
     size: int,
@@ -96,12 +116,15 @@ def _page(
     *,
     id: str | None = None,
     end: int | None = None,
+    keys: Sequence[int] | None = None,
     known: Mapping[int, Known] = _NONE,
 ) -> tuple[list[Read], Mapping[int, Parts]]:
     """As `page`, with the values that were read."""
     named = _named(thread, namespace, id)
     if end is not None:
         named["end"] = end
+    if keys is not None:
+        named["keys"] = [*keys]
     rows: list[tuple[Any, ...]] = []
     parts: dict[int, list[_Part]] = {}
     under: dict[int, list[tuple[int, bytes]]] = {}
@@ -151,6 +174,7 @@ _CONDITIONS = {
     "thread": "checkpoint.thread = (SELECT key FROM flowfn.thread WHERE id = {})",
     "namespace": "checkpoint.namespace = {}",
     "end": "checkpoint.key < {}",
+    "keys": "checkpoint.key = ANY({}::bigint[])",
 }
 
 
@@ -177,20 +201,8 @@ def _query(named: tuple[str, ...]) -> str:
 
     It tells the ids of threads only where it isn't of one.
     """
-    numbers = {name: f"${n}" for n, name in enumerate(named, 2)}
-    conditions = ["said IS NOT NULL"]
-    if id := numbers.pop("id", None):
-        thread = f"(SELECT key FROM flowfn.thread WHERE id = {numbers['thread']})"
-        conditions.append(f"checkpoint.key = {key_of(thread, numbers['namespace'], id)}")
-    conditions += [_CONDITIONS[name].format(number) for name, number in numbers.items()]
-    order = "" if "id" in named else "ORDER BY checkpoint.key DESC"
-    where = f"{' AND '.join(conditions)} {order} LIMIT $1"
-    of, threads = "NULL::text", ""
-    if "thread" not in named:
-        of, threads = "thread.id", "JOIN flowfn.thread ON thread.key = checkpoint.thread"
     return f"""
-        WITH RECURSIVE chosen AS MATERIALIZED (
-            SELECT checkpoint.*, {of} AS of FROM flowfn.checkpoint {threads} WHERE {where}),
+        WITH RECURSIVE chosen AS MATERIALIZED ({_chosen("checkpoint.*", named)}),
         part (thread, namespace, head, depth, key, data, onto, beside) AS (
             SELECT thread, namespace, asked.key, 0, asked.key, held.* FROM (
                 SELECT DISTINCT thread, namespace, {STORED} AS key FROM chosen AS checkpoint, {WORDS}
@@ -205,6 +217,30 @@ def _query(named: tuple[str, ...]) -> str:
             FROM part LEFT JOIN LATERAL ({value_of("part.thread", "part.namespace", "part.beside")}) AS other ON true
         UNION ALL SELECT {_WRITE}, checkpoint, key, NULL, data, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
             FROM flowfn.write WHERE checkpoint = ANY(ARRAY(SELECT key FROM chosen))"""
+
+
+@cache
+def _heads_query(named: tuple[str, ...]) -> str:
+    """What reads the heads of a page."""
+    return f"SELECT key, of, namespace, id, said FROM ({_chosen('checkpoint.*', named)}) AS head ORDER BY key DESC"
+
+
+def _chosen(columns: str, named: tuple[str, ...]) -> str:
+    """What finds the checkpoints of a page, with the id of the thread of each where they aren't of one."""
+    numbers = {name: f"${n}" for n, name in enumerate(named, 2)}
+    conditions = ["said IS NOT NULL"]
+    if id := numbers.pop("id", None):
+        thread = f"(SELECT key FROM flowfn.thread WHERE id = {numbers['thread']})"
+        conditions.append(f"checkpoint.key = {key_of(thread, numbers['namespace'], id)}")
+    conditions += [_CONDITIONS[name].format(number) for name, number in numbers.items()]
+    order = "" if "id" in named else "ORDER BY checkpoint.key DESC"
+    of, threads = "NULL::text", ""
+    if "thread" not in named:
+        of, threads = "thread.id", "JOIN flowfn.thread ON thread.key = checkpoint.thread"
+    return (
+        f"SELECT {columns}, {of} AS of FROM flowfn.checkpoint {threads}"
+        f" WHERE {' AND '.join(conditions)} {order} LIMIT $1"
+    )
 
 
 def _read(

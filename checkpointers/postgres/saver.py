@@ -26,9 +26,9 @@ from checkpointers.postgres import reading as postgres_reading
 from checkpointers.postgres import sending as postgres_sending
 from checkpointers.postgres.maps import Heads, Last
 from checkpointers.postgres.schema import SCHEMA
-from checkpointers.rules import END, PAGE, lease_lost, limited, paged, tell, unknown_before
+from checkpointers.rules import END, PAGE, chosen_of, lease_lost, limited, paged, tell, unknown_before
 from flowfn.errors import DatabaseLocked, DatabaseUnreachable, InvalidInput, SaverError
-from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
+from flowfn.ports import Busy, Choice, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
 from flowfn.python.recent import Recent
@@ -292,6 +292,7 @@ class PostgresSaver(CheckpointSaver):
         *,
         before: str | None = None,
         limit: int | None = None,
+        chosen: Choice | None = None,
     ) -> Iterator[Loaded]:
         most = limited(limit)
         end: int | None = END
@@ -305,7 +306,18 @@ class PostgresSaver(CheckpointSaver):
                 lambda db: postgres_reading.page(db, size, thread, namespace, end=before)
             )
 
-        return paged(read, end, most, PAGE if thread is not None else _PAGE_OF_ALL)
+        def heads(before: int, size: int) -> list[tuple[int, Loaded]]:
+            return self._database.run(
+                lambda db: postgres_reading.heads(db, size, thread, namespace, end=before)
+            )
+
+        def those(keys: Sequence[int]) -> list[Loaded]:
+            return self._database.run(lambda db: postgres_reading.those(db, thread, namespace, keys))
+
+        at_once = PAGE if thread is not None else _PAGE_OF_ALL
+        if chosen is not None:
+            return chosen_of(heads, those, chosen, end, most, at_once)
+        return paged(read, end, most, at_once)
 
     def places(self, thread: str) -> list[Place]:
         return self._database.run(lambda db: postgres_pruning.places(db, thread))

@@ -48,14 +48,38 @@ def page(
     db: Cursor, end: int, size: int, thread: int | None, namespace: str | None, values: Values
 ) -> tuple[list[Loaded], int]:
     """Checkpoints committed before the one of key `end`, the last first, and the key of the last of them."""
-    where, given = _where(thread=thread, namespace=namespace)
+    rows = _before(db, end, size, thread, namespace)
+    base_of = bases_in(db)
+    return [_loaded(db, thread, row, values, base_of) for thread, *row in rows], rows[-1][1] if rows else 0
+
+
+def heads(
+    db: Cursor, end: int, size: int, thread: int | None, namespace: str | None
+) -> list[tuple[int, Loaded]]:
+    """The keys and heads of checkpoints committed before the one of key `end`, the last first."""
+    return [(row[0], _head(thread, row)) for thread, *row in _before(db, end, size, thread, namespace)]
+
+
+def those(db: Cursor, keys: Sequence[int], values: Values) -> list[Loaded]:
+    """The checkpoints of these keys that are still there, the last first."""
+    marks = ", ".join("?" * len(keys))
+    where, given = _where()
     rows = db.execute(
+        f"SELECT {_THREAD}, {_OF} FROM checkpoint WHERE key IN ({marks}) AND {where} ORDER BY key DESC",
+        (*keys, *given),
+    ).fetchall()
+    base_of = bases_in(db)
+    return [_loaded(db, thread, row, values, base_of) for thread, *row in rows]
+
+
+def _before(db: Cursor, end: int, size: int, thread: int | None, namespace: str | None) -> list[Any]:
+    """The rows of a page, each behind the id of its thread."""
+    where, given = _where(thread=thread, namespace=namespace)
+    return db.execute(
         f"SELECT {_THREAD}, {_OF} FROM checkpoint WHERE key IN"  # where keys are sorted, they alone are
         f" (SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?) ORDER BY key DESC",
         (end, *given, size),
     ).fetchall()
-    base_of = bases_in(db)
-    return [_loaded(db, thread, row, values, base_of) for thread, *row in rows], rows[-1][1] if rows else 0
 
 
 def key_named(db: Cursor, id: str, thread: int | None, namespace: str | None) -> int | None:
@@ -69,6 +93,19 @@ def _where(**columns: Any) -> tuple[str, list[Any]]:
     """The condition that a checkpoint was put and has these values; None stands for any."""
     given = {name: value for name, value in columns.items() if value is not None}
     return " AND ".join(["body IS NOT NULL", *(f"{name} = ?" for name in given)]), [*given.values()]
+
+
+def _head(thread: str, found: Sequence[Any]) -> Loaded:
+    """A checkpoint as it is chosen by."""
+    *columns, crc, parent = found
+    _, _, namespace, id, _, step, source, created_at, _, metadata, _, _ = columns
+    try:
+        check(columns, crc)
+    except Damaged as error:
+        raise Damaged(f"thread {thread!r}, checkpoint {long_id(id)!r}: {error}") from None
+    upon = None if parent is None else long_id(parent)
+    row = CheckpointRow(namespace, long_id(id), upon, step, source, long_time(created_at), b"", metadata, {})
+    return Loaded(thread, row, ())
 
 
 def _loaded(db: Cursor, thread: str, found: Sequence[Any], values: Values, base_of: BaseOf) -> Loaded:

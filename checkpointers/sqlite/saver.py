@@ -15,7 +15,7 @@ from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import check_retention
 from checkpointers.leases import Held, Holder, Listed, label, listed
-from checkpointers.rules import END, busy, lease_lost, limited, paged, tell, unknown_before
+from checkpointers.rules import END, busy, chosen_of, lease_lost, limited, paged, tell, unknown_before
 from checkpointers.sqlite import commits as sqlite_commits
 from checkpointers.sqlite import pruning as sqlite_pruning
 from checkpointers.sqlite import reading as sqlite_reading
@@ -25,7 +25,7 @@ from checkpointers.sqlite.heads import Heads
 from checkpointers.sqlite.schema import IS_UNFINISHED, SCHEMA
 from checkpointers.sqlite.values import Values
 from flowfn.errors import SaverError
-from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
+from flowfn.ports import Busy, Choice, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.python.sifting import sifted
 from flowfn.sqlite.database import Database, Fsync
 from flowfn.sqlite.errors import REFUSED, Damaged, damaged, typed
@@ -277,6 +277,7 @@ class SqliteSaver(CheckpointSaver):
         *,
         before: str | None = None,
         limit: int | None = None,
+        chosen: Choice | None = None,
     ) -> Iterator[Loaded]:
         most = limited(limit)
         with self._database.reading() as db:
@@ -291,7 +292,15 @@ class SqliteSaver(CheckpointSaver):
             with self._database.reading() as db:
                 return sqlite_reading.page(db, before, size, key, namespace, self._values)
 
-        return paged(read, end, most)
+        def heads(before: int, size: int) -> list[tuple[int, Loaded]]:
+            with self._database.reading() as db:
+                return sqlite_reading.heads(db, before, size, key, namespace)
+
+        def those(keys: Sequence[int]) -> list[Loaded]:
+            with self._database.reading() as db:
+                return sqlite_reading.those(db, keys, self._values)
+
+        return paged(read, end, most) if chosen is None else chosen_of(heads, those, chosen, end, most)
 
     def places(self, thread: str) -> list[Place]:
         with self._database.reading() as db:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import RunConfig, located
-from flowfn.described import metadata_of
+from flowfn.described import choice
 from flowfn.engine.ids import nested_namespace, node_scope
 from flowfn.engine.questions.waiting import read_asked
 from flowfn.engine.records.ledger import Ledger
@@ -228,21 +228,25 @@ def history(
     setup, where = part_at(setup, where)
     thread, found = where.thread_id, 0
     assert thread is not None
+    wanted = choice(saver.serde, where.checkpoint_id, filter)
+    if (
+        not setup.program.opaque
+    ):  # else what a checkpoint came to is in the next one, whether that is wanted or not
+        for loaded in saver.history(thread, where.checkpoint_ns, before=before, chosen=wanted):
+            if limit is not None and found >= limit:
+                return
+            found += 1
+            yield _Reading(setup, saver, loaded).snapshot(ahead=False, parts=False)
+        return
     after = None if before is None else saver.load(thread, where.checkpoint_ns, before)
     for loaded in saver.history(thread, where.checkpoint_ns, before=before):
         newer, after = after, loaded
-        if where.checkpoint_id is not None and loaded.checkpoint.id != where.checkpoint_id:
-            continue
         if limit is not None and found >= limit:
             return
-        if filter and not _matches(metadata_of(loaded.checkpoint, saver.serde), filter):
-            continue  # before its values are decoded, and the run around it is looked up
+        if wanted is not None and not wanted(loaded):
+            continue
         found += 1
         yield _Reading(setup, saver, loaded, newer).snapshot(ahead=False, parts=False)
-
-
-def _matches(metadata: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
-    return all(metadata.get(key) == value for key, value in filter.items())
 
 
 class _Reading:

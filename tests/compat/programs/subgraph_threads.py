@@ -133,6 +133,20 @@ async def history_of_a_subgraph(t):
     await t.history(graph, waiting.tasks[0].state)
 
 
+async def filters_of_a_subgraphs_history(t):
+    """They compare what the caller gave, and the checkpoints around; a limit counts what is left."""
+    sub = chain(t, "s", ("ask", t.node(asks("?")))).compile()
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, {**THREAD, "metadata": {"user": "ann", "of": {"team": 1}}})
+    inside = (await t.state(graph, THREAD)).tasks[0].state
+    found = await t.history(graph, inside, filter={"user": "ann"}, limit=2)
+    await t.history(graph, inside, filter={"user": "eve"})
+    await t.history(graph, inside, filter={"of": {"team": 1}, "source": "loop", "step": 0})
+    await t.history(graph, inside, filter={"parents": found[0].metadata["parents"]}, before=found[0].config)
+    await t.update(graph, inside, {"x": ["u"]})
+    await t.history(graph, inside, filter={"source": "update"})
+
+
 async def unknown_subgraph(t):
     """A namespace in which nothing ran has an empty state."""
     sub = chain(t, "s").compile()
