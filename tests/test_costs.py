@@ -389,6 +389,29 @@ def test_a_checkpoint_that_a_filter_leaves_out_is_made_no_state(saver: Saver) ->
     check(searched, STEPS, SKIPPED[kind(saver)])
 
 
+PASSED = {"memory": Cost(4, 0), "sqlite": Cost(4, 0.1)}
+"""The places of the two checkpoints that a call makes."""
+
+
+@pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
+def test_what_came_of_an_old_checkpoint_is_found_by_its_place(saver: Saver) -> None:
+    """Of an entrypoint's later checkpoints, of which the next one has the result, no other is read."""
+
+    @entrypoint(checkpointer=saver)
+    def number(given: int) -> int:
+        return given
+
+    def looked_at(size: int) -> Cost:
+        thread = f"old {size}"
+        for given in range(size):
+            number.invoke(given, config(thread))
+        *_, oldest = number.get_state_history(config(thread))
+        return cost(lambda: number.get_state(oldest.config))
+
+    looked_at(10)
+    check(looked_at, STEPS, PASSED[kind(saver)])
+
+
 class Count(TypedDict):
     """A state of one number."""
 

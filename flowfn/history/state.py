@@ -208,11 +208,12 @@ def snapshot(setup: Setup, saver: Saver, where: RunConfig, parts: bool = False) 
 
 def _after(saver: Saver, loaded: Loaded) -> Loaded | None:
     """What was committed after a checkpoint, in its namespace; None for the head."""
-    newer = None
-    for each in saver.history(loaded.thread, loaded.checkpoint.namespace):
-        if each.checkpoint.id == loaded.checkpoint.id:
-            return newer
-        newer = each
+    here, newer = loaded.checkpoint.namespace, None
+    for namespace, id in saver.places(loaded.thread):
+        if namespace == here:
+            if id == loaded.checkpoint.id:
+                return None if newer is None else saver.load(loaded.thread, here, newer)
+            newer = id
     return None
 
 

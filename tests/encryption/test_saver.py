@@ -178,6 +178,30 @@ def test_a_changed_write_is_refused(saver: EncryptedSaver, path: Path, change: d
         list(saver.history("one", None))
 
 
+def test_what_is_chosen_by_is_opened(saver: EncryptedSaver) -> None:
+    """Who chooses among checkpoints sees the metadata that were put, and each that is chosen is opened whole."""
+    found = {loaded.checkpoint.id: loaded for loaded in saver.history("one")}
+    seen: dict[str, bytes] = {}
+
+    def noted(head: Loaded) -> bool:
+        seen[head.checkpoint.id] = head.checkpoint.metadata
+        return len(seen) == 1
+
+    assert list(saver.history("one", chosen=noted)) == [next(iter(found.values()))]
+    assert seen == {id: loaded.checkpoint.metadata for id, loaded in found.items()}
+
+
+def test_changed_metadata_are_refused_where_nothing_is_chosen(saver: EncryptedSaver, path: Path) -> None:
+    """A checkpoint isn't left out because somebody changed what it is chosen by."""
+    sql(
+        path,
+        "UPDATE checkpoint SET metadata = (SELECT metadata FROM checkpoint WHERE thread = 1 AND id = 'c3')"
+        " WHERE thread = 1 AND id = 'c2'",
+    )
+    with pytest.raises(DecryptionError, match="Thread 'one', checkpoint 'c2'"):
+        list(saver.history("one", chosen=lambda head: False))
+
+
 @pytest.mark.parametrize("table", ["value", '"write"'])
 def test_no_two_pieces_can_be_swapped(saver: EncryptedSaver, path: Path, table: str) -> None:
     """Between threads, checkpoints, branches with the same versions, channels, tasks and indexes: each pair."""
