@@ -322,7 +322,7 @@ class _Connections:
 
         Whoever waited for a row goes on with what is in it then, whatever the database's default isolation is.
         A backslash in a literal is itself, whatever the default is; a pooler keeps that apart for each of its clients.
-        Numbers, such as times, come with all their digits.
+        Numbers, such as times, come with all their digits. NULL in a list of parameters is no text.
         """
         connection.age = self._age
         for recent in self._remembered:
@@ -339,7 +339,7 @@ class _Connections:
                 "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
                 " set_config('enable_seqscan', 'off', false), set_config('lock_timeout', $1, false),"
                 " set_config('default_transaction_isolation', 'read committed', false),"
-                " set_config('extra_float_digits', '1', false)",
+                " set_config('extra_float_digits', '1', false), set_config('array_nulls', 'on', false)",
                 (str(max(1, round(self._timeout * 1000))),),
             )
         else:

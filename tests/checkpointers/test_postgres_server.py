@@ -625,6 +625,23 @@ def test_a_database_that_reads_backslashes_in_its_own_way(database: Database) ->
         assert (found.checkpoint.body, found.writes) == (b"body of c1", [row])
 
 
+def test_a_database_that_takes_null_in_a_list_for_a_text(database: Database) -> None:
+    """As Postgres before 8.2 did: threads that go on together keep their workflows, by which calls find them again."""
+    database.execute(f"ALTER DATABASE {current(database)} SET array_nulls = off")
+    with open_saver(database.url) as saver:
+        leases = [claimed(saver, id) for id in "ab"]
+        began = [
+            Commit(lease.thread, lease, [checkpoint("c1")], Begin("wf", lease.thread)) for lease in leases
+        ]
+        goes_on = [Commit(lease.thread, lease, [checkpoint("c2", "c1")], status="failed") for lease in leases]
+        for together in (began, goes_on):
+            assert saver.commit(together) == [None, None]
+        assert {(row.id, row.workflow, row.call) for row in saver.threads()} == {
+            ("a", "wf", "a"),
+            ("b", "wf", "b"),
+        }
+
+
 def test_a_database_that_rounds_numbers(database: Database) -> None:
     """An old default, of Postgres before 12: times come back as they were stored."""
     database.execute(f"ALTER DATABASE {current(database)} SET extra_float_digits = -10")
