@@ -208,7 +208,8 @@ async def _of_callable(opens: Callable[[], Any], is_async: bool) -> AsyncIterato
                 ended.close()  # no fork waits for what it doesn't harm
                 yield PostgresTransaction(connection)
             elif kind == "sqlite3":
-                from flowfn.sqlite.transacting import SqliteTransaction, file_of
+                from flowfn.sqlite.file import file_of
+                from flowfn.sqlite.transacting import SqliteTransaction
 
                 place.is_in(file_of(connection))
                 async with _turn(place.file) if is_async else nullcontext():

@@ -19,7 +19,7 @@ from typing import Literal
 
 from flowfn.python.forking import leave_alone
 from flowfn.sqlite.errors import cut_off
-from flowfn.sqlite.file import identity_of, refuse
+from flowfn.sqlite.file import file_of, identity_of, refuse
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
@@ -48,7 +48,7 @@ class Connections:
     def __init__(
         self, writer: sqlite3.Connection, connect: Callable[[], sqlite3.Connection], log: int
     ) -> None:
-        file = _file_of(writer)
+        file = file_of(writer)
         self.file = file
         self.identity = identity_of(file) if file else None
         self.writer = writer
@@ -222,7 +222,7 @@ def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
     Raises:
         NotADatabase: it does.
     """
-    file = _file_of(connection)
+    file = file_of(connection)
     page = _page_size(connection)
     try:
         size = os.stat(file).st_size
@@ -243,8 +243,3 @@ def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
 def _page_size(connection: sqlite3.Connection) -> int:
     """The size of the file's pages in bytes, as of when the connection last read from it."""
     return int(connection.execute("PRAGMA page_size").fetchone()[0])
-
-
-def _file_of(connection: sqlite3.Connection) -> str:
-    """The file that a connection is to, as an absolute path; "" where it is in memory."""
-    return str(connection.execute("PRAGMA database_list").fetchone()[2])

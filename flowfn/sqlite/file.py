@@ -8,6 +8,7 @@ to. A user's code may do it all the same, as one does that copies all files of a
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from contextlib import suppress
 from urllib.parse import quote, unquote, urlsplit
@@ -49,6 +50,15 @@ def absolute(path: str) -> tuple[str, str]:
         return unquote(uri.path), path
     file = from_here(unquote(uri.path))
     return file, f"file:{quote(file)}{'?' + uri.query if uri.query else ''}"
+
+
+def file_of(connection: sqlite3.Connection) -> str:
+    """The file that a connection is to, as an absolute path; "" where it is in memory.
+
+    It is asked for as bytes: a name needn't be text that SQLite's module could decode.
+    """
+    asked = "SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'"
+    return os.fsdecode(connection.execute(asked).fetchone()[0])
 
 
 def identity_of(file: str) -> Identity | None:

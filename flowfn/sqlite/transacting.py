@@ -47,11 +47,6 @@ def connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def file_of(connection: sqlite3.Connection) -> str:
-    """The file that a connection writes to; "" for one in memory."""
-    return str(connection.execute("PRAGMA database_list").fetchone()[2])
-
-
 class SqliteTransaction:
     """One transaction on an open connection."""
 

@@ -308,6 +308,17 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
         assert found.checkpoint.id == "c1"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+def test_a_file_whose_name_is_no_text_is_used_as_any(tmp_path: Path) -> None:
+    """Nor the folder's, as on a disk of another system's: what is put there is found again, beside nothing else."""
+    path = tmp_path / os.fsdecode(b"caf\xe9.db")
+    with open_saver(path) as saver:
+        put(saver, checkpoint("c1"))
+    with open_saver(path) as saver:
+        assert saver.load(THREAD) is not None
+    assert os.listdir(tmp_path) == [path.name]
+
+
 @pytest.mark.parametrize("name", ["missing/runs.db", "file/runs.db"])
 def test_a_missing_folder_is_named(tmp_path: Path, name: str) -> None:
     """`SaverError` that says which folder; nothing is created."""
