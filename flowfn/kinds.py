@@ -7,12 +7,12 @@ can't be spelled or found is checked where the question is asked.
 
 from __future__ import annotations
 
-import sys
 import types
 from enum import EnumMeta
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 from weakref import WeakValueDictionary
 
+from flowfn.python.loaded import loaded
 from flowfn.serde.names import lookup, reference
 from flowfn.values import MISSING
 
@@ -79,7 +79,7 @@ def read(spelling: Any) -> Any:
 
 def _says_what_it_holds(cls: type) -> bool:
     """Whether a class declares its fields or its members: what is looked up by name constructs nothing else."""
-    pydantic = sys.modules.get("pydantic")
+    pydantic = loaded("pydantic")
     return (
         "__dataclass_fields__" in vars(cls)
         or is_typeddict(cls)

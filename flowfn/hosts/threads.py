@@ -12,7 +12,6 @@ that runs on threads may begin a loop of its own. Only a superstep's lone node r
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
@@ -37,6 +36,7 @@ from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
 from flowfn.python.event_loop import running_loop
 from flowfn.python.handling import Handler
+from flowfn.python.loaded import loaded
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -330,7 +330,7 @@ class ThreadHost:
 
     def leave_what_cannot_go_on(self) -> int:
         """See `Host`. Where nothing has run on event loops, what knows of them isn't loaded."""
-        sharing = sys.modules.get("flowfn.hosts.shared")
+        sharing = loaded("flowfn.hosts.shared")
         return 0 if sharing is None else int(sharing.leave_closed())
 
     def ended(self) -> None:

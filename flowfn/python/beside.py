@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import weakref
 from contextlib import suppress
@@ -10,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from flowfn.python.event_loop import running_loop
+from flowfn.python.loaded import loaded
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
@@ -28,7 +28,7 @@ _waiting: weakref.WeakKeyDictionary[AbstractEventLoop, dict[Names, list[Future[N
 async def imported_beside(names: Names) -> None:
     """Import modules, and wait for it. What goes wrong is told to whoever imports them next."""
     loop = running_loop()
-    if loop is None or all(map(_is_imported, names)):
+    if loop is None or None not in map(loaded, names):
         ready.add(names)
         return
     done = loop.create_future()
@@ -54,9 +54,3 @@ def _settle(names: Names, loop: AbstractEventLoop) -> None:
     for done in _waiting[loop].pop(names):
         if not done.done():  # else it was cancelled
             done.set_result(None)
-
-
-def _is_imported(name: str) -> bool:
-    """Whether it is there, whole: another thread may be importing it."""
-    module = sys.modules.get(name)
-    return module is not None and not getattr(module.__spec__, "_initializing", False)

@@ -7,13 +7,13 @@ times are stored: an object array is a container of anything, and its loader run
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from ormsgpack import Ext, packb, unpackb
 
 from flowfn.errors import CorruptDataError, UntrustedTypeError
+from flowfn.python.loaded import loaded
 from flowfn.serde.format import Leaf, Refused
 from flowfn.serde.leaves import Encoder
 
@@ -22,7 +22,7 @@ _DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c(8|16)|[SU]\d{1,9}|[mM]8(\[\d*
 
 def encoder_of(cls: type) -> Encoder | None:
     """The encoder of a numpy class, or None if it is not one that can be stored."""
-    numpy = sys.modules.get("numpy")
+    numpy = loaded("numpy")
     if numpy is None:
         return None
     if cls is numpy.ndarray:
@@ -66,7 +66,7 @@ def _load_scalar(data: bytes) -> Any:
 
 
 def _array(dtype: str, order: str, shape: tuple[int, ...], raw: bytes) -> Any:
-    numpy = sys.modules.get("numpy")
+    numpy = loaded("numpy")
     if numpy is None:
         raise UntrustedTypeError(
             "Stored data holds a numpy array, and nothing is imported for data. Import numpy"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flowfn.errors import CorruptDataError, UntrustedTypeError
+from flowfn.python.loaded import loaded
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
@@ -30,7 +31,7 @@ _MASKED = {"b": "BooleanArray", "i": "IntegerArray", "u": "IntegerArray", "f": "
 
 def encoder_of(cls: type) -> Encoder | None:
     """The encoder of a pandas class, or None if it is not one that can be stored."""
-    pandas: Any = sys.modules.get("pandas")
+    pandas = loaded("pandas")
     if pandas is None or cls.__module__.partition(".")[0] != "pandas":
         return None
     encoder = _ENCODERS.get(cls.__name__)
@@ -49,7 +50,7 @@ def parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _pandas() -> Any:
     """pandas, where the program that reads has loaded it."""
-    pandas = sys.modules.get("pandas")
+    pandas = loaded("pandas")
     if pandas is None:
         raise UntrustedTypeError(
             "Stored data holds a pandas object, and nothing is imported for data. Import pandas"
@@ -163,7 +164,7 @@ def _load_masked(pandas: Any, values: Any, mask: Any) -> Any:
 
 
 def _load_arrow(pandas: Any, kind: str, *parts: Any) -> Any:
-    pyarrow: Any = sys.modules.get("pyarrow")
+    pyarrow = loaded("pyarrow")
     if pyarrow is None:
         raise UntrustedTypeError(
             "Stored data holds a pandas object with pyarrow's columns, and nothing is imported for data. Import pyarrow"

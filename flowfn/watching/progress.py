@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.errors import InvalidInput
 from flowfn.events import Event, RunEnded, RunStarted
 from flowfn.python.forking import after_fork
+from flowfn.python.loaded import loaded
 from flowfn.watching.calls import Heard
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def screen() -> list[Watcher]:
 
 def _in_notebook() -> bool:
     """Whether the code runs in a notebook's kernel, not in IPython's own terminal."""
-    ipython = sys.modules.get("IPython")
+    ipython = loaded("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and type(shell).__name__ != "TerminalInteractiveShell"
 

@@ -20,7 +20,6 @@ Reused calls and retries are events of the span that they happened in.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -38,6 +37,7 @@ from flowfn.events import (
     TaskStarted,
 )
 from flowfn.pregel.program import HIDDEN
+from flowfn.python.loaded import loaded
 from flowfn.watching.calls import around, is_shown
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def telemetry() -> list[Watcher]:
 
 def _named(module: str, getter: str) -> Any:
     """The provider that the program has named; None where there is but the API's own, which does nothing."""
-    api = sys.modules.get(module)
+    api = loaded(module)
     provider = None if api is None else getattr(api, getter)()
     return None if provider is None or type(provider).__module__.startswith(module) else provider
 

@@ -6,7 +6,6 @@ node that has finished has decided where to go.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
@@ -22,6 +21,7 @@ from flowfn.identity.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Program, Steps, View, peek
 from flowfn.python.event_loop import running_loop
+from flowfn.python.loaded import loaded
 from flowfn.values import MISSING, Checkpoint, Write
 from graph_compat.blocking import blocking
 from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
@@ -217,7 +217,7 @@ async def _called(action: Action, state: Any) -> Any:
 
 def _asyncio_cancellation() -> type[BaseException] | None:
     """`asyncio.CancelledError`, which nobody can have raised who didn't import asyncio."""
-    asyncio = sys.modules.get("asyncio")
+    asyncio = loaded("asyncio")
     return None if asyncio is None else asyncio.CancelledError
 
 

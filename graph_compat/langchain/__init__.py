@@ -24,6 +24,8 @@ from importlib.util import find_spec
 from typing import Any, Final
 from uuid import UUID
 
+from flowfn.python.loaded import loaded
+
 MESSAGES: Final = "__messages__"
 """Where a run's configuration holds what a `messages` stream has shown; there is nothing where nobody listens."""
 
@@ -50,7 +52,7 @@ def is_loaded() -> bool:
 
 def is_of_langchain(value: Any) -> bool:
     """Whether it is one of LangChain's runnables."""
-    base = sys.modules.get("langchain_core.runnables.base")
+    base = loaded("langchain_core.runnables.base")
     return base is not None and isinstance(value, base.Runnable)
 
 

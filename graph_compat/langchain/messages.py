@@ -6,7 +6,6 @@ derived from its place there, so that a superstep that is applied again makes th
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -17,6 +16,7 @@ from uuid import UUID, uuid4
 
 from flowfn.context import current_frame
 from flowfn.pregel import is_overwrite, unwrapped
+from flowfn.python.loaded import loaded
 from flowfn.values import Command, Overwrite
 from graph_compat.langchain import is_installed
 
@@ -197,7 +197,7 @@ def is_message(value: Any) -> bool:
     """Whether a value is a message by itself; with LangChain installed, only its own are."""
     if not is_installed():
         return isinstance(value, dict) and "role" in value and "content" in value
-    messages = sys.modules.get("langchain_core.messages.base")
+    messages = loaded("langchain_core.messages.base")
     return messages is not None and isinstance(value, messages.BaseMessage)
 
 

@@ -8,13 +8,13 @@ here: a program whose imports were changed may have them from LangChain, which h
 from __future__ import annotations
 
 import inspect
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
+from flowfn.python.loaded import loaded
 from flowfn.values import MISSING
 
 WITHHELD = "withheld"
@@ -117,7 +117,7 @@ def _is_langgraphs_runtime(mark: Any) -> bool:
 
 def _langchains(mark: Any) -> str | None:
     """What a parameter is given by a mark of LangChain's, if it is one."""
-    tools = sys.modules.get("langchain_core.tools.base")
+    tools = loaded("langchain_core.tools.base")
     kind = mark if isinstance(mark, type) else type(mark)
     if tools is None or not issubclass(kind, tools.InjectedToolArg):
         return None

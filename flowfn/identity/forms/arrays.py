@@ -15,6 +15,7 @@ from flowfn.identity.forms.containers import mapping_form
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.names import qualified_name
+from flowfn.python.loaded import loaded
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
@@ -24,7 +25,7 @@ __all__ = ["form_of"]
 
 def form_of(cls: type) -> Form | None:
     """The form of the instances of a class of numpy's; None for any other class."""
-    numpy = sys.modules.get("numpy")
+    numpy = loaded("numpy")
     if numpy is None:
         return None
     if issubclass(cls, numpy.ndarray):

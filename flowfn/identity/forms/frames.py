@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flowfn.identity.forms.notation import Field, Form, tagged
+from flowfn.python.loaded import loaded
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
@@ -25,7 +26,7 @@ Inside = Callable[[Any, str], Any]
 
 def form_of(cls: type) -> Form | None:
     """The form of the instances of a frame's, a series', an index's or an array's class; None for any other class."""
-    pandas = sys.modules.get("pandas")
+    pandas = loaded("pandas")
     if pandas is None:
         return None
     kinds = (pandas.DataFrame, pandas.Series, pandas.Index)
