@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.parameters", "flowfn.identity", "flowfn.doubt", "flowfn.options", "flowfn.config"}
     | {"flowfn.policies", "flowfn.python.annotations", "flowfn.python.parametrised"},
     "flowfn.report": set(),
-    "flowfn.kinds": NOUNS | {"flowfn.serde"},
+    "flowfn.kinds": NOUNS | {"flowfn.python.loaded", "flowfn.serde"},
     "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.calls.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
@@ -150,7 +150,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"flowfn.ports", "flowfn.pregel", "flowfn.rendering", "flowfn.report", "flowfn.streams"},
     # Those who watch runs.
-    "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs", "flowfn.python.lazy"},
+    "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs", "flowfn.python.lazy", "flowfn.python.loaded"},
     "flowfn.watching.calls": NOUNS
     | {
         "flowfn.events",
@@ -163,9 +163,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.watching.lines": NOUNS
     | {"flowfn.engine.calls.call", "flowfn.events", "flowfn.logs", "flowfn.watching"},
     "flowfn.watching.telemetry": NOUNS
-    | {"flowfn.engine.calls.call", "flowfn.events", "flowfn.pregel", "flowfn.watching"},
+    | {
+        "flowfn.python.loaded",
+        "flowfn.engine.calls.call",
+        "flowfn.events",
+        "flowfn.pregel",
+        "flowfn.watching",
+    },
     "flowfn.watching.progress": NOUNS
-    | {"flowfn.events", "flowfn.python.forking", "flowfn.rendering", "flowfn.watching"},
+    | {
+        "flowfn.events",
+        "flowfn.python.forking",
+        "flowfn.python.loaded",
+        "flowfn.rendering",
+        "flowfn.watching",
+    },
     "flowfn.watching.tree": {"flowfn.history", "flowfn.rendering"},
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,
@@ -221,7 +233,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.ports",
     }
     | {"flowfn.postgres.transacting", "flowfn.rendering", "flowfn.thread"}
-    | {"flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
+    | {"flowfn.sqlite.file", "flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}
     | {"flowfn.saver_around"},
