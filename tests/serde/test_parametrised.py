@@ -296,8 +296,9 @@ def test_its_name_says_what_it_was_given_and_how(seed: str) -> None:
         ),
         *(Annotated[int, lambda x: [y + 1 for y in x]], Annotated[int, lambda x: [y + 2 for y in x]]),
     ]
-    names = [full_name(Page[each]) for each in given]
-    assert len(set(names)) == len(given)
+    classes = [Page[each] for each in given]  # from Python 3.14 on two of these are one
+    names = [*map(full_name, classes)]
+    assert len(set(names)) == len(set(classes)) >= 18
     assert f"Page[Literal[{__name__}.Level(LOW)]]" in names
     shows = f"from {__name__} import *; print(full_name(Page[Annotated[int, {{'b', 'a'}}]]))"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}

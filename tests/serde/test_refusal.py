@@ -396,5 +396,5 @@ def test_check_knows_registered_classes() -> None:
 
 def test_the_path_leads_past_a_key_that_cannot_be_shown() -> None:
     """Python writes no number of more than 4,300 decimals."""
-    with pytest.raises(SerializationError, match=r"value\[<int>\] is of type _thread.lock"):
+    with pytest.raises(SerializationError, match=r"value\[<int.*>\] is of type _thread.lock"):
         DEFAULT.dumps({10**5000: threading.Lock()})
