@@ -230,15 +230,14 @@ def history(
     thread, found = where.thread_id, 0
     assert thread is not None
     wanted = choice(saver.serde, where.checkpoint_id, filter)
-    if (
-        not setup.program.opaque
-    ):  # else what a checkpoint came to is in the next one, whether that is wanted or not
+    if not setup.program.opaque:
         for loaded in saver.history(thread, where.checkpoint_ns, before=before, chosen=wanted):
             if limit is not None and found >= limit:
                 return
             found += 1
             yield _Reading(setup, saver, loaded).snapshot(ahead=False, parts=False)
         return
+    # What a checkpoint of an entrypoint came to is in the next one, whether that is wanted or not.
     after = None if before is None else saver.load(thread, where.checkpoint_ns, before)
     for loaded in saver.history(thread, where.checkpoint_ns, before=before):
         newer, after = after, loaded
