@@ -25,6 +25,7 @@ from graph_compat.graph.configs import (
     is_handed_on,
     of_a_part,
     of_its_own,
+    shown_config,
 )
 from graph_compat.graph.nested import Nested
 from graph_compat.graph.node import Step, routing_on_this_loop
@@ -412,8 +413,9 @@ class CompiledGraph(Nested):
         subgraphs: bool = False,
         thread_id: str | None = None,
     ) -> StateSnapshot:
-        """The thread's state; an empty one for a checkpoint or a subgraph that isn't there, as in LangGraph."""
-        named = {"configurable": dict((config or {}).get("configurable") or {})}
+        """The thread's state; an empty one for a checkpoint or a subgraph that isn't there, as in LangGraph, which has
+        the configuration that was given."""
+        named = shown_config(self.config, config)
         try:
             found = cast(StateSnapshot, super().get_state(config, subgraphs=subgraphs, thread_id=thread_id))
         except (UnknownCheckpoint, UnknownPart):

@@ -86,6 +86,15 @@ def full_config(
     return found
 
 
+def shown_config(bound: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a call was given, over what its graph is bound to; a thread's id is the text that it is kept under."""
+    merged = merged_config(bound, given)
+    configurable = dict(merged.get("configurable") or {})
+    if "thread_id" in configurable:
+        configurable["thread_id"] = str(configurable["thread_id"])
+    return {**merged, "configurable": configurable}
+
+
 def is_handed_on(config: Mapping[str, Any] | None) -> bool:
     """Whether a configuration is that of running code: with its place in a run, what is called is a part of that."""
     return config is not None and CONFIG_KEY_SEND in (config.get("configurable") or ())

@@ -51,6 +51,17 @@ async def state_without_saver(t):
     await t.update(graph, THREAD, {"x": ["u"]})
 
 
+async def the_configuration_of_an_empty_state(t):
+    """It is that of the call, over what the graph is bound to; the thread's id is a text."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    bound = graph.with_config({"tags": ["of the graph"], "metadata": {"team": "a"}})
+    said = {"configurable": {"thread_id": 7, "user": "u"}, "tags": ["of the call"], "recursion_limit": 9}
+    gone = {"configurable": {"thread_id": "7", "checkpoint_ns": "", "checkpoint_id": "1ef"}}
+    for each in (graph, bound):
+        for config in (THREAD, said, gone):
+            t.note("config", (await t.call(each, "get_state", config)).config)
+
+
 async def a_state_that_is_pickled(t):
     """It comes back equal, with what it waits for; so does a copy."""
 
