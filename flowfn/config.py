@@ -307,6 +307,8 @@ def _max_concurrency(value: Any) -> int | None:
 
 
 def _at_least_one(value: Any, name: str) -> int:
-    if not isinstance(value, int) or value < 1:
+    if not isinstance(value, int):
+        raise InvalidInput(f"{name} must be a whole number, got {value!r}")
+    if value < 1:
         raise InvalidInput(f"{name} must be at least 1, got {value!r}")
     return value

@@ -515,6 +515,8 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         world.invoke(wf, 1, {"recursion_limit": 0})
     with pytest.raises(InvalidInput, match="max_concurrency must be at least 1, got 0"):
         world.invoke(wf, 1, {"max_concurrency": 0})
+    with pytest.raises(InvalidInput, match=r"max_concurrency must be a whole number, got 2\.5"):
+        world.invoke(wf, 1, {"max_concurrency": 2.5})
     with pytest.raises(InvalidInput, match="stream_mode='everything' is unknown: use values, updates"):
         world.stream(wf, 1, stream_mode="everything")
     with pytest.raises(InvalidInput, match="stream_mode=5 is unknown: use values, updates"):
