@@ -74,10 +74,18 @@ class _Absent:
 
 
 def _places(traceback: types.TracebackType | None) -> list[Mapping[str, Any]]:
-    """Where a name was looked for that wasn't there."""
+    """Where a name was looked for that wasn't there: the namespaces of the code that evaluated it, and, as Python 3.14
+    looks a lone name up itself, those that are variables there."""
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return [] if traceback is None else [traceback.tb_frame.f_globals, traceback.tb_frame.f_locals]
+    if traceback is None:
+        return []
+    here = traceback.tb_frame.f_locals
+    return [
+        traceback.tb_frame.f_globals,
+        here,
+        *(each for each in here.values() if isinstance(each, Mapping)),
+    ]
 
 
 def _adapter(kind: Any) -> Any:

@@ -67,6 +67,7 @@ class World:
         def plain(*args: Any, **kwargs: Any) -> Any:
             return _finished(function(*args, **kwargs))
 
+        plain.__annotations__ = function.__annotations__  # which a test may have changed
         return plain
 
     def task(self, function: Any = None, **options: Any) -> Any:

@@ -85,7 +85,7 @@ def _handing_on(code: CodeType) -> int | None:
     lines: dict[int, set[str]] = {}
     for step in dis.get_instructions(code):
         if step.positions is not None and step.positions.lineno is not None:
-            said = f"{step.opname} {step.argval}" if step.opcode in dis.hasfree else step.opname
+            said = f"LOAD_DEREF {step.argval}" if step.opname == "LOAD_DEREF" else step.opname
             lines.setdefault(step.positions.lineno, set()).add(said)
     calls = {f"LOAD_DEREF {name}" for name in captured}
     found = [

@@ -21,7 +21,8 @@ COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
 _ITERATED = ".0"
 """What such code calls that which it goes over."""
 _ATOMS = (str, bytes, int, float, complex)
-_NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst))
+_SMALL = dis.opmap.get("LOAD_SMALL_INT")  # a constant of Python 3.14's
+_NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst, _SMALL))
 _KEYWORDS = dis.opmap.get("KW_NAMES")
 
 Span = Any
