@@ -55,10 +55,16 @@ def absolute(path: str) -> tuple[str, str]:
 def file_of(connection: sqlite3.Connection) -> str:
     """The file that a connection is to, as an absolute path; "" where it is in memory.
 
-    It is asked for as bytes: a name needn't be text that SQLite's module could decode.
+    It is asked for as bytes: a name needn't be text that SQLite's module could decode. And by a pragma: a query reads
+    the file, and has a log begun beside it.
     """
-    asked = "SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'"
-    return os.fsdecode(connection.execute(asked).fetchone()[0])
+    cursor, texts_as = connection.cursor(), connection.text_factory
+    cursor.row_factory = None
+    connection.text_factory = bytes
+    try:
+        return os.fsdecode(cursor.execute("PRAGMA database_list").fetchone()[2])
+    finally:
+        connection.text_factory = texts_as
 
 
 def identity_of(file: str) -> Identity | None:
