@@ -255,17 +255,20 @@ def test_killed_inside_the_transaction(run_python: Any, tmp_path: Path, ledger: 
 
 
 def test_a_connection_of_the_users_own(tmp_path: Path) -> None:
-    """A function that opens one is called for each attempt, and what it opened is closed."""
+    """A function that opens one is called for each attempt, and what it opened is closed; rows are as it makes them."""
     opened: list[sqlite3.Connection] = []
     Ledger(str(tmp_path / "shop.db"))
 
     def connect() -> sqlite3.Connection:
         opened.append(sqlite3.connect(tmp_path / "shop.db"))
+        opened[-1].row_factory = lambda cursor, row: {"amount": row[0]}
         return opened[-1]
 
     @task(transaction=connect)
     def book(customer: str, *, transaction: sqlite3.Connection) -> int:
-        return transaction.execute("INSERT INTO ledger VALUES (?, 1, '')", (customer,)).rowcount
+        transaction.execute("INSERT INTO ledger VALUES (?, 1, '')", (customer,))
+        found = transaction.execute("SELECT 1 FROM ledger WHERE customer = ?", (customer,)).fetchone()
+        return int(found["amount"])
 
     @entrypoint(checkpointer="memory://")
     def order(customer: str) -> int:
