@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
 from flowfn.errors import InvalidInput
 
@@ -80,7 +81,11 @@ class PostgresTransaction:
             await _done(_method(self._transaction, "exit")(type(error), error, None))
 
     async def _execute(self, sql: str, *values: Any) -> Any:
-        return await _done(self.connection.execute(sql, values))
+        """Its cursor: whatever kinds of cursors and rows the user's code has from the connection."""
+        kind: Any = (
+            psycopg.AsyncCursor if isinstance(self.connection, psycopg.AsyncConnection) else psycopg.Cursor
+        )
+        return await _done(kind(self.connection, row_factory=tuple_row).execute(sql, values))
 
     async def _row(self, sql: str, *values: Any) -> Any:
         return await _done((await self._execute(sql, *values)).fetchone())

@@ -60,7 +60,9 @@ class SqliteTransaction:
 
     async def find(self, key: str) -> bytes | None:
         """The result of a call that is done."""
-        row = self.connection.execute("SELECT result FROM flowfn_done WHERE key = ?", (key,)).fetchone()
+        cursor = self.connection.cursor()
+        cursor.row_factory = None  # the user's code may have other rows
+        row = cursor.execute("SELECT result FROM flowfn_done WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
     async def keep(self, key: str, result: bytes) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 from checkpointers import MemorySaver
@@ -135,19 +136,24 @@ def test_a_death_inside_the_transaction_leaves_no_rows(world: World, ledger: Led
     assert ledger.booked == [("ada", 995)]
 
 
+class Dying(MemorySaver):
+    """From a moment on nothing is committed."""
+
+    dies = False
+
+    def commit(self, commits: Any, *, wait: bool = True) -> Any:
+        return [Crash()] * len(commits) if self.dies else super().commit(commits, wait=wait)
+
+
 def test_a_death_between_the_transaction_and_the_journal(world: World, ledger: Ledger) -> None:
     """G1, exactly once: the journal knows nothing of the call, and its result is found beside the rows."""
 
-    class Dying(MemorySaver):
-        dies = True
-
-        def commit(self, commits: Any, *, wait: bool = True) -> Any:
-            if self.dies and world.ran:
-                return [Crash()] * len(commits)
-            return super().commit(commits, wait=wait)
-
     world.saver = saver = Dying()
-    order = shop(world, ledger)
+
+    def die(ran: int) -> None:
+        saver.dies = True
+
+    order = shop(world, ledger, die)
     with pytest.raises(Crash):
         world.invoke(order, "ada", thread_id="one")
     assert ledger.booked == [("ada", 995)]
@@ -155,6 +161,40 @@ def test_a_death_between_the_transaction_and_the_journal(world: World, ledger: L
     saver.abandon()
     assert world.invoke(order, None, thread_id="one") == "receipt 1"
     assert (ledger.booked, world.ran) == ([("ada", 995)], ["ada"])
+
+
+def with_rows_as_dicts(target: str) -> Any:
+    """A connection of a user's own, with other rows than flowfn reads, and on Postgres with other cursors."""
+    if "://" in target:
+        made: Any = psycopg.connect(target, row_factory=dict_row)
+        made.cursor_factory = psycopg.RawCursor
+        return made
+    connection = sqlite3.connect(target)
+    connection.row_factory = lambda cursor, row: {cursor.description[0][0]: row[0]}
+    return connection
+
+
+def test_rows_are_what_the_users_connection_makes_of_them(ledger: Ledger) -> None:
+    """What is found beside them is read all the same."""
+    saver, ran = Dying(), list[int]()
+
+    @task(transaction=lambda: with_rows_as_dicts(ledger.target))
+    def book(customer: str, *, transaction: Any) -> int:
+        transaction.execute(f"INSERT INTO ledger VALUES ('{customer}', 995, '')")
+        ran.append(1)
+        saver.dies = True
+        return int(transaction.execute("SELECT count(*) AS many FROM ledger").fetchone()["many"])
+
+    @entrypoint(checkpointer=saver)
+    def order(customer: str) -> int:
+        return book(customer).result()
+
+    with pytest.raises(Crash):
+        order.invoke("ada", thread_id="one")
+    saver.dies = False
+    saver.abandon()
+    assert order.invoke(None, thread_id="one") == 1
+    assert (ledger.booked, len(ran)) == ([("ada", 995)], 1)
 
 
 def test_equal_calls_are_booked_each(world: World, ledger: Ledger) -> None:
@@ -255,20 +295,17 @@ def test_killed_inside_the_transaction(run_python: Any, tmp_path: Path, ledger: 
 
 
 def test_a_connection_of_the_users_own(tmp_path: Path) -> None:
-    """A function that opens one is called for each attempt, and what it opened is closed; rows are as it makes them."""
+    """A function that opens one is called for each attempt, and what it opened is closed."""
     opened: list[sqlite3.Connection] = []
     Ledger(str(tmp_path / "shop.db"))
 
     def connect() -> sqlite3.Connection:
         opened.append(sqlite3.connect(tmp_path / "shop.db"))
-        opened[-1].row_factory = lambda cursor, row: {"amount": row[0]}
         return opened[-1]
 
     @task(transaction=connect)
     def book(customer: str, *, transaction: sqlite3.Connection) -> int:
-        transaction.execute("INSERT INTO ledger VALUES (?, 1, '')", (customer,))
-        found = transaction.execute("SELECT 1 FROM ledger WHERE customer = ?", (customer,)).fetchone()
-        return int(found["amount"])
+        return transaction.execute("INSERT INTO ledger VALUES (?, 1, '')", (customer,)).rowcount
 
     @entrypoint(checkpointer="memory://")
     def order(customer: str) -> int:
