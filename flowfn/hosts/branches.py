@@ -211,8 +211,7 @@ class _Look:
         return any(has_at_hand(each, queue) for queue in queues_of(task) for each in mine)
 
     def expect(self, before: Before, future: Future[Any]) -> bool:
-        """Say of a branch that it will come: it is there, and isn't busy, and either it is known to be the one of that
-        number, or all branches wait, and it has done nothing new. Whether that wasn't said yet.
+        """Say of a branch that it will come, if it is there, isn't busy, and is one that may; see `Branches.expect`.
 
         One that waits for other branches to end may wait for the call that is held. What it made then it made after
         these had ended, so that no call of theirs is that; but one that is in doubt is no call of theirs for sure.
@@ -221,16 +220,11 @@ class _Look:
         known = self._frame.branches
         assert known is not None
         assert before.branch is not None
-        may_come = self.wait and known.may_come(before.branch)
-        if not (may_come or known.is_known(before.branch)):
-            return False
-        tasks, expected = self._by_number.get(before.branch, ()), known.expected
+        tasks = self._by_number.get(before.branch, ())
         waits_for_it = before.in_doubt and any(task in _waiting or joins(task) for task in tasks)
-        if waits_for_it or any(self._is_busy(task, future) for task in tasks) or not tasks:
+        if not tasks or waits_for_it or any(self._is_busy(task, future) for task in tasks):
             return False
-        is_news = before.branch not in expected
-        expected.add(before.branch)
-        return is_news
+        return known.expect(before.branch, all_wait=self.wait)
 
 
 def _all(tasks: Iterable[Task], stand: Callable[[Task], bool], frame: Frame) -> bool:

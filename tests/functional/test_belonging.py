@@ -1134,3 +1134,102 @@ def test_a_branch_that_comes_late_gets_the_record_that_it_left(async_world: Worl
     lost = False
     assert async_world.invoke(wf, None, thread_id="t") == ["a1", "b2"]
     assert shop.charged == ["a", "b"]
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["", "edited"])
+@pytest.mark.parametrize("had", [False, True], ids=["nothing", "records"])
+def test_a_branch_that_was_waited_for_in_vain_keeps_its_records(
+    async_world: World, monkeypatch: pytest.MonkeyPatch, had: bool, edited: bool
+) -> None:
+    """G2: it waits for a reply longer than there is patience, and is recognised: the other one takes no number of it,
+    whether that `had` left records or nothing. A second account was opened for it."""
+    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    numbers, ran, lost = count(1), list[str](), True
+
+    @async_world.task
+    async def check(name: str) -> None:
+        ran.append(f"check {name}")
+
+    @async_world.task
+    async def number() -> int:
+        return next(numbers)
+
+    @async_world.task
+    async def account(name: str, number: int) -> str:
+        ran.append(f"{name}{number}")
+        return ran[-1]
+
+    async def customers() -> list[str]:
+        turn, reply = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+        async def customer(name: str) -> str:
+            if name == "b" and had:
+                await check(name)
+            if name == "b" and lost:
+                await turn.wait()
+                raise ConnectionError("lost")
+            if name == "a" and not lost:
+                await reply
+            found = await number()
+            if name == "b":
+                reply.set_result(None)
+            made = str(await account(name, found))
+            turn.set()
+            return made
+
+        return await asyncio.gather(customer("a"), customer("b"))
+
+    async def before() -> list[str]:
+        return await customers()
+
+    async def after() -> list[str]:
+        return [*(await customers())]
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    lost = False
+    wf = async_world.entrypoint(after if edited else before, name="wf")
+    assert async_world.invoke(wf, None, thread_id="t") == ["a1", "b2"]
+    assert sorted(ran) == ["a1", "b2", *(["check b"] if had else [])]
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["", "edited"])
+@pytest.mark.parametrize("names", ["xy", "xyz"])
+def test_a_worker_gets_the_record_of_one_that_was_waited_for_in_vain(
+    async_world: World, monkeypatch: pytest.MonkeyPatch, names: str, edited: bool
+) -> None:
+    """Section 4, rule 1: the item says whose the calls are, and another worker has it now."""
+    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    ran, lost = list[str](), True
+
+    @async_world.task
+    async def sell(item: str) -> None:
+        ran.append(item)
+
+    async def all_of() -> None:
+        left, reply = iter("abcd"), asyncio.get_running_loop().create_future()
+
+        async def worker(name: str) -> None:
+            if name == "y" and not lost:
+                await reply
+            for item in left:
+                await sell(item)
+            if name == "x" and not lost:
+                reply.set_result(None)
+
+        await asyncio.gather(*map(worker, "xy" if lost else names))
+
+    async def before() -> None:
+        await all_of()
+        raise ConnectionError("lost")
+
+    async def after() -> None:
+        await all_of()
+
+    with pytest.raises(ConnectionError):
+        async_world.invoke(async_world.entrypoint(before, name="wf"), {}, thread_id="t")
+    lost = False
+    wf = async_world.entrypoint(after if edited else before, name="wf")
+    with suppress(ConnectionError):
+        async_world.invoke(wf, None, thread_id="t")
+    assert sorted(ran) == ["a", "b", "c", "d"]

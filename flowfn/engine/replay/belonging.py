@@ -9,7 +9,8 @@ else's. That needs branches to have the numbers that they had: a branch has if i
 records, or has come upon one of its own, and, as long as nobody knows better, where the code wasn't edited.
 One that is new among recorded ones of its function gets no record of a branch that isn't there, where several had made
 such a call: it is no other one that an edit has renamed, and those that a later `gather` makes will come for theirs.
-What one branch alone has called is told by its arguments: it is of an item, and of whoever takes that from a queue.
+What one branch alone has called is told by its arguments: it is of an item, and of whoever takes that from a queue. One
+that had none is of no item: where its branch was recognised, it is left to that, however long that takes to come.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ class Branches:
         """How many of these each branch has made."""
         self.expected: set[int] = set()
         """The branches that are there, and wait for nothing that others do."""
+        self.late: set[int] = set()
+        """Those that were recognised, and hadn't come upon a record of their own as long as there was patience: others
+        may have their items by now."""
         self.apart = False
         """Whether a call was a new one though another branch's record was left that equals it: from then on occurrences
         don't count as they did when that was recorded."""
@@ -73,9 +77,18 @@ class Branches:
         """How far a branch has come; infinitely, if it won't come for any record."""
         return self._come.get(branch, 0)
 
-    def is_known(self, branch: int) -> bool:
-        """Whether a branch is the one that had its number, as it has come upon a record of its own."""
-        return branch in self._come or branch == 0
+    def expect(self, branch: int, *, all_wait: bool) -> bool:
+        """Say of a branch that is there, and isn't busy, that it will come: it has come upon a record of its own; or it
+        may yet come for one, and all branches wait, or it was recognised. Whether that wasn't said yet."""
+        if branch == 0 or branch in self._come or (all_wait and self.may_come(branch)):
+            said = self.expected
+        elif self._has_come_again(branch) and self.may_come(branch):
+            said = self.late
+        else:
+            return False
+        is_news = branch not in said
+        said.add(branch)
+        return is_news
 
     def tells(self, record: Record, branch: int) -> bool:
         """Whether a branch is told from the one that a record is of: by their numbers, or as that one is there."""
@@ -89,13 +102,17 @@ class Branches:
             return False
         if self._is_strange(info, branch):
             return True
-        if info.branch not in self.expected or not self.keep(record, branch):
+        if not (self._is_expected(info) and self.keep(record, branch)):
             return False
         if self._numbers_hold(info, branch):
             return True
         # What two recorded branches share, as workers do a queue, may have gone to the other one.
         is_new = branch != 0 and not self._has_come_again(branch)
         return is_new and self.may_come(info.branch) and self._has_come_again(info.branch)
+
+    def _is_expected(self, info: CallInfo) -> bool:
+        """Whether the branch of a recorded call is expected to come for it."""
+        return info.branch in self.expected or (info.branch in self.late and not info.arguments)
 
     def _is_strange(self, info: CallInfo, branch: int) -> bool:
         """Whether a branch of edited code is surely new, and the recorded one, which isn't there, may be still to be
