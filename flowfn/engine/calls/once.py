@@ -40,6 +40,7 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     digested = exact({_LINES: lines, **told} if told else {_LINES: lines})
     earlier = _of_the_line_before_its_edit(frame, name, digested.exact, lines)
     if earlier is not None:
+        frame.steps += 1  # else `next_identity` counts it
         return _again(frame, earlier)
     identity = next_identity(frame, name, digested.exact, own=not told)
     record = _recorded(frame, name, digested.exact, identity, lines) if run.ledger.records else None
@@ -97,7 +98,6 @@ def _of_the_line_before_its_edit(frame: Frame, name: str, digest: bytes, lines: 
     later = equals_of(frame, name, digest).first_of(branch)
     if later is None or later.info is None:
         return None
-    frame.steps += 1
     born = later.info.born
     moved = (each for each in _moved(frame, name, branch, lines) if each.info and each.info.born < born)
     return next((each for each in moved if each.finished and each.claim()), None)
