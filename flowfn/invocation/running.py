@@ -13,7 +13,15 @@ from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.lead import Ending
-from flowfn.engine.runs.leasing import asked_by_now, give_back, is_gone, leave, on_saver, take_lease
+from flowfn.engine.runs.leasing import (
+    asked_by_now,
+    give_back,
+    is_gone,
+    leave,
+    leave_soon,
+    on_saver,
+    take_lease,
+)
 from flowfn.engine.runs.run import Run
 from flowfn.errors import FlowError, InvalidInput, NoCheckpointer, UnknownThread
 from flowfn.events import RunEnded, RunStarted
@@ -80,7 +88,7 @@ async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
         if not is_gone(error, hosts.own):
             await _give_back(setup, order, hosts.own)
         elif order.journal is not None:
-            leave(order.journal, hosts.own, soon=True)
+            leave_soon(order.journal, hosts.own)
         raise
     finally:
         if order.leave is not None:

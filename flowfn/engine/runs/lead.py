@@ -15,7 +15,7 @@ from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.failing import failed_rows, tell_what_stays
 from flowfn.engine.replay.reporting import report_orphans, report_rows
 from flowfn.engine.runs.entering import Fresh, Resume, enter
-from flowfn.engine.runs.leasing import is_gone, leave, logged_failure, on_saver, release_after
+from flowfn.engine.runs.leasing import is_gone, leave_soon, logged_failure, on_saver, release_after
 from flowfn.engine.runs.places import Places
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.superstep import go_on
@@ -76,7 +76,7 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
             raise
     except BaseException as interruption:
         if is_gone(interruption, run.host):
-            leave(journal, run.host, soon=True)
+            leave_soon(journal, run.host)
         elif not isinstance(interruption, Exception):
             run.root.stop_what_is_left()
         raise

@@ -119,22 +119,29 @@ def is_gone(error: BaseException, host: Host) -> bool:
     return isinstance(error, GeneratorExit) and not host.goes_on()
 
 
-def leave(journal: Journal, host: Host, *, soon: bool = False) -> None:
+def leave(journal: Journal, host: Host) -> None:
     """Give the lease of a run back that can't go on, since its event loop is gone: nothing of it may wait any more.
 
-    Code that goes on upon threads starts nothing more, and is waited for. `soon`: on another thread, as the garbage
-    collector, which closes coroutines, comes anywhere, also where this thread holds the saver's locks.
+    Code that goes on upon threads starts nothing more, and is waited for.
     """
-    if journal.released:
-        return
+    if not journal.released:
+        _give_back_after(_stopped(journal, host), journal)
+
+
+def leave_soon(journal: Journal, host: Host) -> None:
+    """`leave`, on another thread: the garbage collector, which closes coroutines, comes anywhere, also where this
+    thread holds the saver's locks."""
+    if not journal.released:
+        give_back = partial(_give_back_after, _stopped(journal, host), journal)
+        with suppress(RuntimeError):  # as the process ends, and the lease with it, no thread can be started
+            host.background(give_back)
+
+
+def _stopped(journal: Journal, host: Host) -> Sequence[Future[Any]]:
+    """What goes on upon threads of a run that starts nothing more."""
     journal.released = True
     journal.ends(Cancelled())
-    give_back = partial(_give_back_after, host.on_threads(), journal)
-    if not soon:
-        give_back()
-        return
-    with suppress(RuntimeError):  # as the process ends, and the lease with it, no thread can be started
-        host.background(give_back)
+    return host.on_threads()
 
 
 def _give_back_after(running: Sequence[Future[Any]], journal: Journal) -> None:
