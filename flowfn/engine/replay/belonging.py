@@ -102,17 +102,14 @@ class Branches:
             return False
         if self._is_strange(info, branch):
             return True
-        if not (self._is_expected(info) and self.keep(record, branch)):
+        is_expected = info.branch in self.expected or (info.branch in self.late and not info.arguments)
+        if not is_expected or not self.keep(record, branch):
             return False
         if self._numbers_hold(info, branch):
             return True
         # What two recorded branches share, as workers do a queue, may have gone to the other one.
         is_new = branch != 0 and not self._has_come_again(branch)
         return is_new and self.may_come(info.branch) and self._has_come_again(info.branch)
-
-    def _is_expected(self, info: CallInfo) -> bool:
-        """Whether the branch of a recorded call is expected to come for it."""
-        return info.branch in self.expected or (info.branch in self.late and not info.arguments)
 
     def _is_strange(self, info: CallInfo, branch: int) -> bool:
         """Whether a branch of edited code is surely new, and the recorded one, which isn't there, may be still to be
