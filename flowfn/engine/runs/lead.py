@@ -83,11 +83,7 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
     finally:
         if not journal.released:
             await _keep(run, journal)
-            if left := [each for each in run.root.left if not each.done()]:
-                release_after(left, journal.saver, journal.lease)
-            else:
-                await _release(run, journal)
-            journal.released = True
+            await _release(run, journal)
 
 
 async def _keep(run: Run, journal: Journal) -> None:
@@ -104,9 +100,14 @@ async def _keep(run: Run, journal: Journal) -> None:
 
 
 async def _release(run: Run, journal: Journal) -> None:
-    """Give the lease back; a backend that can't says so in the log, beside the error that it follows."""
-    with logged_failure(journal.lease):
-        await on_saver(journal.saver, run.host, journal.saver.release, journal.lease)
+    """Give the lease back once no code of the run goes on upon threads; a backend that can't says so in the log, beside
+    the error that it follows."""
+    if left := [each for each in run.root.left if not each.done()]:
+        release_after(left, journal.saver, journal.lease)
+    else:
+        with logged_failure(journal.lease):
+            await on_saver(journal.saver, run.host, journal.saver.release, journal.lease)
+    journal.released = True
 
 
 async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
