@@ -40,38 +40,8 @@ def lowered(
     inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]],
 ) -> Setup:
     """What the workflow of an entrypoint is made of; `options` are the decorator's, `inside` runs it in another run."""
-    node_definition = definition.with_options(is_workflow=True, counted=False, recorded=False)
-    node = Node(
-        definition.name,
-        typing.cast(Any, node_definition),
-        (START,),
-        _input,
-        _output,
-        spread=shape.spread,
-        shown=shape.shown,
-        timeout=definition.timeout,
-    )
-    program = Program(
-        nodes={definition.name: node},
-        channels={START: EphemeralValue(), END: Result(), PREVIOUS: LastValue()},
-        input=shape.writes,
-        result=lambda values: values.get(END),
-        input_channels=(START,),
-        output_channels=(END,),
-        stream_channels=(END,),
-        lone=True,
-        lone_output=True,
-        opaque=True,
-        shares_context=True,
-        name=definition.name,
-        labels={
-            START: f"the arguments of {definition.name!r}",
-            END: f"the result of {definition.name!r}",
-            PREVIOUS: f"what {definition.name!r} saves for its next call",
-        },
-    )
     return Setup(
-        program=program,
+        program=_program(definition, shape),
         name=definition.qualified,
         checkpointer=options["checkpointer"],
         settings=Settings(
@@ -91,6 +61,40 @@ def lowered(
         updates=lambda checkpoint, updates, where: _amendment(definition, updates),
         inside=inside,
         returned=_returned,
+    )
+
+
+def _program(definition: Definition, shape: Shape) -> Program:
+    """An entrypoint's one node, and its channels."""
+    node_definition = definition.with_options(is_workflow=True, counted=False, recorded=False)
+    node = Node(
+        definition.name,
+        typing.cast(Any, node_definition),
+        (START,),
+        _input,
+        _output,
+        spread=shape.spread,
+        shown=shape.shown,
+        timeout=definition.timeout,
+    )
+    return Program(
+        nodes={definition.name: node},
+        channels={START: EphemeralValue(), END: Result(), PREVIOUS: LastValue()},
+        input=shape.writes,
+        result=lambda values: values.get(END),
+        input_channels=(START,),
+        output_channels=(END,),
+        stream_channels=(END,),
+        lone=True,
+        lone_output=True,
+        opaque=True,
+        shares_context=True,
+        name=definition.name,
+        labels={
+            START: f"the arguments of {definition.name!r}",
+            END: f"the result of {definition.name!r}",
+            PREVIOUS: f"what {definition.name!r} saves for its next call",
+        },
     )
 
 
