@@ -57,6 +57,11 @@ _OF_FLOWFN = {
 }
 """Of what flowfn makes, by its class's `__flowfn__`."""
 
+_OF_THE_PROCESS = frozenset(
+    ("_thread", "threading", "asyncio", "_asyncio", "socket", "_socket", "sqlite3", "contextvars")
+)
+"""Modules of which nothing outlives the process."""
+
 _MOCKS = "unittest.mock"
 
 
@@ -70,31 +75,9 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
 
     `holds_more`: of a library's object, that what it holds can't be stored either.
     """
-    for classes, text in _REMEDIES:
-        if issubclass(cls, classes):
-            return text
-    if (made := getattr(cls, "__flowfn__", None)) in _OF_FLOWFN:
-        return _OF_FLOWFN[made]
-    module = cls.__module__.partition(".")[0]
-    if module in (
-        "_thread",
-        "threading",
-        "asyncio",
-        "_asyncio",
-        "socket",
-        "_socket",
-        "sqlite3",
-        "contextvars",
-    ):
-        return "it belongs to this process. Make it inside the task that needs it"
-    if cls.__module__ == _MOCKS:
-        return "a mock is no data. Set return_value= to what the real one returns"
-    if issubclass(cls, Iterator | AsyncIterator):
-        return "it can be read only once. Make it a list"
-    if module == "pandas":
-        return (
-            "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
-        )
+    module = _package(cls)
+    if (known := _known_remedy(cls)) is not None:
+        return known
     if holds_more:
         return (
             f"flowfn cannot restore what {module} keeps in it. Store what you need of it, such as a "
@@ -116,6 +99,31 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
     if not is_own(cls):
         return f"{unknown}. Register it, if its attributes are all of it: {register}"
     return f"{unknown}. Make {cls.__qualname__} a dataclass or a pydantic model, or register it: {register}"
+
+
+def _known_remedy(cls: type) -> str | None:
+    """What to write instead of an instance that is told by what its class is; None of any other class."""
+    for classes, text in _REMEDIES:
+        if issubclass(cls, classes):
+            return text
+    if (made := getattr(cls, "__flowfn__", None)) in _OF_FLOWFN:
+        return _OF_FLOWFN[made]
+    if _package(cls) in _OF_THE_PROCESS:
+        return "it belongs to this process. Make it inside the task that needs it"
+    if cls.__module__ == _MOCKS:
+        return "a mock is no data. Set return_value= to what the real one returns"
+    if issubclass(cls, Iterator | AsyncIterator):
+        return "it can be read only once. Make it a list"
+    if _package(cls) == "pandas":
+        return (
+            "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
+        )
+    return None
+
+
+def _package(cls: type) -> str:
+    """Where a class is from: the first part of its module's name."""
+    return cls.__module__.partition(".")[0]
 
 
 def _is_old_model(cls: type) -> bool:
@@ -199,7 +207,7 @@ def cycle(value: Any) -> str | None:
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Enum):  # stored by its name, whatever it holds
         return
-    if type(value).__module__.partition(".")[0] == "pandas":
+    if _package(type(value)) == "pandas":
         yield from frames.parts(value)
         return
     if isinstance(value, dict):
