@@ -68,12 +68,11 @@ def _died(row: ThreadRow) -> list[Text]:
     """That there was a later run, of which nothing is known."""
     if row.died is None:
         return []
-    said = (
-        f"{row.died} died in a later run, before it had recorded anything: nothing goes on with that by itself, so "
-        'call it again. With durability="exit" nothing is recorded before the end'
-    )
-    return [Text(in_line(said))]
+    said = f"{row.died} died in a later run, before it had recorded anything: call it again, as nothing else does"
+    return [Text(in_line(said)), Text(_EXIT_RECORDS_NOTHING, "dim")]
 
+
+_EXIT_RECORDS_NOTHING = 'a run that has durability="exit" records nothing before its end'
 
 _NO_CALLS = (
     'no calls are recorded: the run made none, or had durability="exit", which keeps them if it fails or asks'
