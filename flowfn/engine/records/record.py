@@ -1,7 +1,8 @@
 """What the stored rows of one call, or of one node's task, say.
 
-Rule: what calls were is decoded at once, and together, since whoever reads records looks for calls; any other row is
-kept as it was read, and its value is decoded when somebody asks.
+Rule: what calls were is decoded at once, and together, since whoever reads records looks for calls; so is what is but
+a flag, a name or a number, and decides whose a record is. Any other row is kept as it was read, and its value is
+decoded when somebody asks.
 """
 
 from __future__ import annotations
