@@ -8,7 +8,7 @@
   `moment`: how long the loop stands still for it; `wakes`: how it hears of what has ended there.
 - The branches of one frame's code on a loop: `numbering` says which one runs, `recognising` which of the recorded ones
   that is, by what `branch_calls` says of it, and `branch_arguments` of what it is given. Whose a record is, is decided
-  in `engine/replay/belonging.py`; `branches`: how long a call is held for the branch that has left it, by `standing`,
+  in `engine/replay/belonging.py`; `patience`: how long a call is held for the branch that has left it, by `standing`,
   what they wait for, and `at_hand`, whether another one might have it. `in_turn`: when they hear of what was recorded;
   `makers`: what the code handles that has begun them.
 - `watch`: when an attempt's time is up, on threads and in coroutines. `plain_code`: code that can't be stopped then.

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job, Turn, WouldBlock
-from flowfn.hosts.branches import is_held_for_branch, until_placeable, watch_of
 from flowfn.hosts.claims import claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import call_soon
@@ -35,6 +34,7 @@ from flowfn.hosts.numbering import (
     branch_number,
     handed,
 )
+from flowfn.hosts.patience import is_held_for_branch, until_placeable, watch_of
 from flowfn.hosts.shared import Leave, leave_closed, shared
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked

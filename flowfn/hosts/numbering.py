@@ -187,7 +187,7 @@ class Numbers:
         """Those of tasks that are being made; None of one that isn't noted."""
         self.frame = frame
         self.watch: Any = None
-        """Who looks at them while calls are held for one of them; see `hosts/branches.py`."""
+        """Who looks at them while calls are held for one of them; see `hosts/patience.py`."""
         self._thread = get_ident()
         """That of the loop, where the first of them was made."""
         self._met: Counter[str] = Counter()

@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 
 from flowfn import interrupt, now, task, uuid4
-from flowfn.hosts import branches
+from flowfn.hosts import patience
 
 from ..worlds import World, asked, questions
 
@@ -24,7 +24,7 @@ from ..worlds import World, asked, questions
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for a branch that doesn't come would wait for ever."""
-    monkeypatch.setattr(branches, "PATIENCE", math.inf)
+    monkeypatch.setattr(patience, "PATIENCE", math.inf)
 
 
 class Customers:
@@ -694,7 +694,7 @@ def test_a_branch_of_edited_code_gets_the_record_of_one_that_is_another_now(
     async_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G2: its function is new, and so is its number; nobody waits long for the branches that there are no more."""
-    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    monkeypatch.setattr(patience, "PATIENCE", 0.01)
     workers = Workers(async_world)
 
     async def before() -> Any:
@@ -725,7 +725,7 @@ def test_an_item_that_another_branch_has_now_keeps_its_records(
     async_world: World, monkeypatch: pytest.MonkeyPatch, after: str, waits: str
 ) -> None:
     """Section 4, rule 1: a branch is told by its item, wherever that stands among the others."""
-    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    monkeypatch.setattr(patience, "PATIENCE", 0.01)
     items, ran = "bc", list[str]()
 
     def step(name: str) -> Any:
@@ -1143,7 +1143,7 @@ def test_a_branch_that_was_waited_for_in_vain_keeps_its_records(
 ) -> None:
     """G2: it waits for a reply longer than there is patience, and is recognised: the other one takes no number of it,
     whether that `had` left records or nothing. A second account was opened for it."""
-    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    monkeypatch.setattr(patience, "PATIENCE", 0.01)
     numbers, ran, lost = count(1), list[str](), True
 
     @async_world.task
@@ -1199,7 +1199,7 @@ def test_a_worker_gets_the_record_of_one_that_was_waited_for_in_vain(
     async_world: World, monkeypatch: pytest.MonkeyPatch, names: str, edited: bool
 ) -> None:
     """Section 4, rule 1: the item says whose the calls are, and another worker has it now."""
-    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    monkeypatch.setattr(patience, "PATIENCE", 0.01)
     ran, lost = list[str](), True
 
     @async_world.task

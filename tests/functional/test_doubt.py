@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from flowfn import NonDeterminismError, interrupt
-from flowfn.hosts import branches
+from flowfn.hosts import patience
 
 from ..worlds import World
 
@@ -214,7 +214,7 @@ def test_a_doubt_beside_a_call_that_was_given_up_while_it_was_held(
 ) -> None:
     """Section 4, rule 3: what was given up isn't at work, so that there is an end to the patience with a branch that
     waits for a lock."""
-    monkeypatch.setattr(branches, "PATIENCE", 0.01)
+    monkeypatch.setattr(patience, "PATIENCE", 0.01)
     lost = True
 
     @async_world.task

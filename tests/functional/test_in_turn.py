@@ -17,7 +17,7 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import entrypoint, task
 from flowfn.context import current_frame
-from flowfn.hosts import branches, in_turn, shared
+from flowfn.hosts import in_turn, patience, shared
 
 from ..worlds import World
 
@@ -374,7 +374,7 @@ def test_a_call_is_placed_before_what_waits_for_another_one(
     """G2: a call that came upon the record of a branch is placed, where that branch waits to hear of an outcome, and
     this for a call that is made once the first has an outcome."""
     monkeypatch.setattr(in_turn, "PATIENCE", math.inf)
-    monkeypatch.setattr(branches, "PATIENCE", math.inf)
+    monkeypatch.setattr(patience, "PATIENCE", math.inf)
     numbers, lost = count(1), True
 
     @async_world.task
