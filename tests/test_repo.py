@@ -229,7 +229,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_files_that_are_named_exist() -> None:
     """A file or room that a document or a comment names is there: whoever moves it says so everywhere."""
-    named = [path for path in files() if path.suffix in (".md", ".py")]
+    named = [path for path in files() if path.suffix in (".md", ".py", ".sql")]
     assert [(str(path), lost) for path in named if (lost := gone(text_of(path), path.parent))] == []
 
 

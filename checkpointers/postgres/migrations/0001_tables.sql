@@ -1,4 +1,4 @@
--- What the tables are for is in checkpointers/postgres_schema.py.
+-- What the tables are for is in `checkpointers/postgres/schema.py`.
 
 -- Says what came first: tokens, places and touches. It never returns a number, nor goes back with a transaction.
 CREATE SEQUENCE flowfn.tick;

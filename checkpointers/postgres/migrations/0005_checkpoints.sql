@@ -1,4 +1,4 @@
--- Ids are bytes, channel maps are text, and the key of a checkpoint is its place: checkpointers/postgres_schema.py.
+-- Ids are bytes, channel maps are text, and the key of a checkpoint is its place: `checkpointers/postgres/schema.py`.
 ALTER TABLE flowfn.checkpoint RENAME TO former;
 ALTER TABLE flowfn.value RENAME TO former_value;
 DROP INDEX flowfn.checkpoint_id, flowfn.checkpoint_place, flowfn.checkpoint_order, flowfn.value_checkpoint;

@@ -1,4 +1,4 @@
--- What a commit adds under a checkpoint is one row: `checkpointers/postgres_forms.py` has its bytes, which are msgpack.
+-- What a commit adds under a checkpoint is one row: `checkpointers/postgres/forms.py` has its bytes, which are msgpack.
 ALTER TABLE flowfn.write RENAME TO former;
 ALTER TABLE flowfn.former ALTER COLUMN key DROP IDENTITY;
 ALTER TABLE flowfn.former DROP CONSTRAINT write_pkey;

@@ -1,4 +1,4 @@
--- A checkpoint's first value is in its row, what it says of itself is one msgpack array (checkpointers/postgres_forms.py),
+-- A checkpoint's first value is in its row, what it says of itself is one msgpack array (`checkpointers/postgres/forms.py`),
 -- and one index has both its key and the order of its thread.
 ALTER TABLE flowfn.checkpoint RENAME TO former;
 ALTER TABLE flowfn.former ALTER COLUMN key DROP DEFAULT;
