@@ -82,7 +82,8 @@ class Definition:
     held: Mapping[str, Any] = field(default_factory=dict)
     """The arguments that the function brings with it; they tell its calls from those of another of its name."""
     made_with: Mapping[str, Any] = field(default_factory=dict)
-    """What the function captured, and its defaults, as they were when it was decorated; see `captured`."""
+    """What the function captured, and its defaults, as they were when it was decorated; see
+    `identity.made_with.captured`."""
     made: Sequence[Namesake] = field(default=(), repr=False)
     """The functions of its name that were made together with it, itself among them."""
     counted: bool = True

@@ -1,6 +1,6 @@
 """What differs between the arguments of two calls: where inside them, and both values.
 
-Rule: two forms (see `canonical`) are walked side by side, and nothing but plain values is made of them: no
+Rule: two forms (see `forms.canonical`) are walked side by side, and nothing but plain values is made of them: no
 class of the program's is looked for, so that records are compared without the program that wrote them.
 """
 

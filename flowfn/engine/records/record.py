@@ -92,7 +92,7 @@ class CallInfo(NamedTuple):
     branch: int = 0
     """Which branch of its scope's code made it; see `hosts/numbering.py`."""
     captured: bytes = b""
-    """What its function was made with, where others may have its name; see `captured`."""
+    """What its function was made with, where others may have its name; see `identity.made_with.captured`."""
     alone: bool = False
     """Whether its caller knew no other function of its name; not where that wasn't recorded."""
 

@@ -1,7 +1,7 @@
 """Which recorded calls may be those of a function that shares its name with others: lambdas, and what factories make.
 
-Rule: a record is a function's if the function has its code and was made with the same (see `captured`). Else the
-function was edited since, or the record is of another one of that name:
+Rule: a record is a function's if the function has its code and was made with the same (`identity.made_with.captured`).
+Else the function was edited since, or the record is of another one of that name:
 
 - it captured the same as the record says: it was edited, if no other function that is known captured that,
 - it captured something else: it was edited, if no other one is known at all,
