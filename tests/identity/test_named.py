@@ -26,6 +26,12 @@ WRITTEN = {
         {2: "post", 3: "OSError error", 4: "post key"},
     ),
     "super": ("return super().post(key())", {1: "super post key"}),
+    "an f-string": ("return f'to{shop}:{key()!r}.'", {1: "to shop : key ."}),
+    "an f-string over several lines": (
+        "post(\n    f'to{shop}and'\n    f'order{key()}'\n    'end'\n)",
+        {1: "post", 2: "to shop", 3: "andorder key end", 4: ""},
+    ),
+    "a format made of others": ("return f'{key():{shop}}'", {1: "key shop"}),
     "a name that is deleted": ("shop = key()\ndel shop", {1: "shop key", 2: "shop"}),
 }
 
@@ -38,6 +44,15 @@ def test_a_line_names_what_is_written_on_it(what: str) -> None:
     assert {line: found.get(HEAD + line, set()) for line in named} == {
         line: {*names.split()} for line, names in named.items()
     }
+
+
+def test_a_class_may_be_moved() -> None:
+    """Python 3.13 has a class say where it begins: what is called on that line stands where it stood."""
+    once = "class Sale: order = key()"
+    sales = [each for each in all_code(compiled(f"{once}\n{once}")) if each.co_name == "Sale"]
+    assert [found for sale in sales for found in named_by_line(sale).values()] == [
+        {"__name__", "__module__", "outer.<locals>.Shop.method.<locals>.Sale", "__qualname__", "key", "order"}
+    ] * 2
 
 
 HEAD = 3

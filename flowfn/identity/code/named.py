@@ -2,12 +2,15 @@
 
 Rule: what is written, and the same on every Python. Compilers differ in the instructions for it, and add some for
 variables that nobody wrote there: for the end of an `except … as error`, for a comprehension within a function's code,
-and for `super()`.
+for `super()`, and for what a class says of its source. A text of an f-string that goes over several lines is of the
+line of the value behind it, or of the last value: where the text itself stands, Python 3.11 doesn't tell. An empty
+text is nothing: some have one where a value's format is made of others.
 """
 
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
@@ -24,6 +27,10 @@ _ATOMS = (str, bytes, int, float, complex)
 _SMALL = dis.opmap.get("LOAD_SMALL_INT")  # a constant of Python 3.14's
 _NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst, _SMALL))
 _KEYWORDS = dis.opmap.get("KW_NAMES")
+_OF_SOURCE = ("__firstlineno__", "__static_attributes__")
+"""What a class says of its source since Python 3.13."""
+_KNOWS_TEXTS = sys.version_info >= (3, 12)
+"""Whether a text of an f-string has its own place, and not that of the whole."""
 
 Span = Any
 """From where to where in the source an instruction is of."""
@@ -39,15 +46,21 @@ def named_by_line(code: CodeType) -> dict[int, set[str]]:
 
 def _named(code: CodeType) -> Iterator[tuple[int, Any]]:
     steps = [*dis.get_instructions(code)]
-    added, carried = _added(steps), _carried(steps)
+    added, carried, texts = _added(steps), _carried(steps), _texts(steps)
     for place, step in enumerate(steps):
-        span = step.positions
-        if step.opcode in _NAMING and place not in added and span is not None and span.lineno is not None:
+        span: Span = step.positions
+        if _names(step) and place not in added:
             value = _value_of(step, code)
-            yield span.lineno, _but_for(carried[span], value) if span in carried else value
+            yield texts.get(place, span.lineno), _but_for(carried[span], value) if span in carried else value
     for inside in code_inside(code):
         if inside.co_name in COMPREHENSIONS:
             yield from ((line, value) for line, value in _named(inside) if value != _ITERATED)
+
+
+def _names(step: dis.Instruction) -> bool:
+    """Whether it names something, on a line."""
+    span: Span = step.positions
+    return step.opcode in _NAMING and span is not None and span.lineno is not None
 
 
 def _value_of(step: dis.Instruction, code: CodeType) -> Any:
@@ -56,14 +69,62 @@ def _value_of(step: dis.Instruction, code: CodeType) -> Any:
 
 
 def _added(steps: Sequence[dis.Instruction]) -> set[int]:
-    """The places of instructions that forget the error of a handler, or that load what `super()` is of."""
+    """The places of instructions that forget the error of a handler, load what `super()` is of, or tell of a class."""
     found: set[int] = set()
+    for place, step in enumerate(steps):
+        if step.opname == "STORE_NAME" and step.argval in _OF_SOURCE:
+            found |= {place - 1, place}
     for place, (first, second, third) in enumerate(zip(steps, steps[1:], steps[2:], strict=False)):
         if third.opname == "LOAD_SUPER_ATTR" and first.argval == "__class__":
             found |= {place, place + 1}
         elif third.opname.startswith("DELETE_") and second.argval == third.argval and first.argval is None:
             found |= {place + 1, place + 2}
     return found
+
+
+def _texts(steps: Sequence[dis.Instruction]) -> dict[int, int]:
+    """The places of the texts in f-strings over several lines, and the line that each is of."""
+    found: dict[int, int] = {}
+    for end, built in enumerate(steps):
+        whole: Span = built.positions
+        if built.opname == "BUILD_STRING" and whole.lineno != whole.end_lineno:
+            inside = [place for place in range(end) if _is_within(steps[place].positions, whole)]
+            texts = _texts_of(whole, steps, inside)
+            found |= _by_values(texts, [place for place in inside if place not in texts], steps, whole.lineno)
+    return found
+
+
+def _texts_of(whole: Span, steps: Sequence[dis.Instruction], inside: Sequence[int]) -> set[int]:
+    """Which of the places inside an f-string are those of its own texts."""
+    spans: dict[int, Span] = {place: steps[place].positions for place in inside}
+    if not _KNOWS_TEXTS:
+        return {
+            place for place, span in spans.items() if span == whole and steps[place].opname == "LOAD_CONST"
+        }
+    values = [span for place, span in spans.items() if steps[place].opname.startswith("FORMAT_")]
+    return {
+        place
+        for place, span in spans.items()
+        if steps[place].opname == "LOAD_CONST" and not any(_is_within(span, value) for value in values)
+    }
+
+
+def _by_values(
+    texts: set[int], values: Sequence[int], steps: Sequence[dis.Instruction], first: int
+) -> dict[int, int]:
+    """The lines of texts, by the values before and behind them; the first one where there are none."""
+    spans: list[tuple[int, Span]] = [
+        (place, steps[place].positions) for place in values if _names(steps[place])
+    ]
+    last = spans[-1][1].lineno if spans else first
+    return {text: next((span.lineno for place, span in spans if place > text), last) for text in texts}
+
+
+def _is_within(span: Span, whole: Span) -> bool:
+    if span is None or span.lineno is None:
+        return False
+    begins = (whole.lineno, whole.col_offset) <= (span.lineno, span.col_offset)
+    return begins and (span.end_lineno, span.end_col_offset) <= (whole.end_lineno, whole.end_col_offset)
 
 
 def _carried(steps: Sequence[dis.Instruction]) -> dict[Span, set[Any]]:
@@ -86,5 +147,5 @@ def _words(value: Any) -> Iterator[str]:
     if isinstance(value, tuple):
         for each in value:
             yield from _words(each)
-    elif type(value) in _ATOMS:
+    elif type(value) in _ATOMS and value != "":
         yield str(value)
