@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textwrap import indent
 from types import CodeType
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,18 @@ from flowfn.identity.code.named import named_by_line
 
 WRITTEN = {
     "the keywords of a call": ("post(order=key(), to=shop)", {1: "post order key to shop"}),
-    "keywords over several lines": ("post(\n    order=key(),\n)", {1: "post order", 2: "key"}),
+    "keywords over several lines": (
+        "post(\n    shop,\n    order=key(),\n    to=shop or items,\n    each=[\n    key(item) for item in items])",
+        {1: "post", 2: "shop", 3: "order key", 4: "to shop items", 5: "each", 6: "key item items"},
+    ),
+    "keywords of a method's call": (
+        "shop.post(1).post(\n    order=key(\n    of=2), to=-1)",
+        {1: "shop post 1", 2: "order key", 3: "of 2 to -1"},
+    ),
+    "keywords whose values can't be told apart": (
+        "post(\n    order=key() if shop else items)",
+        {1: "post order", 2: "key shop items"},
+    ),
     "a comprehension": (
         "return [\n    key(item)\n    for item in items\n]",
         {2: "key item", 3: "item items"},
@@ -65,3 +77,17 @@ def compiled(body: str) -> CodeType:
     module = compile(head + indent(body, " " * 12), "shop.py", "exec")
     (code,) = [each for each in all_code(module) if each.co_name == "method"]
     return code
+
+
+def test_code_need_not_say_where_on_a_line_it_stands(run_python: Any) -> None:
+    """With `-X no_debug_ranges` it says its lines alone, as code does that another compiler made."""
+    code = (
+        "from flowfn.identity.code.named import named_by_line\n"
+        f"code = compile({MANY_LINES!r}, 'shop.py', 'exec')\n"
+        "print([*named_by_line(code)])"
+    )
+    done = run_python("-X", "no_debug_ranges", "-c", code)
+    assert (done.stdout, done.stderr) == ("[1, 2, 3, 4]\n", "")
+
+
+MANY_LINES = "post(\n    order=key(),\n    to=f'a{shop}\\\nb{key}')"

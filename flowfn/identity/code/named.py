@@ -2,9 +2,10 @@
 
 Rule: what is written, and the same on every Python. Compilers differ in the instructions for it, and add some for
 variables that nobody wrote there: for the end of an `except … as error`, for a comprehension within a function's code,
-for `super()`, and for what a class says of its source. A text of an f-string that goes over several lines is of the
-line of the value behind it, or of the last value: where the text itself stands, Python 3.11 doesn't tell. An empty
-text is nothing: some have one where a value's format is made of others.
+for `super()`, and for what a class says of its source. A keyword of a call over several lines is of the line on which
+its value begins: where it stands itself no instruction says. So is a text of an f-string that goes over several lines
+of that of the value behind it, or of the last value, as Python 3.11 doesn't tell where it stands. An empty text is
+nothing: some have one where a value's format is made of others.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _ATOMS = (str, bytes, int, float, complex)
 _SMALL = dis.opmap.get("LOAD_SMALL_INT")  # a constant of Python 3.14's
 _NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst, _SMALL))
 _KEYWORDS = dis.opmap.get("KW_NAMES")
+_JUMPS = ("JUMP_FORWARD", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_FORWARD_IF_TRUE")
+"""What Python 3.11 alone has, and is of all of `a if b else c`."""
 _OF_SOURCE = ("__firstlineno__", "__static_attributes__")
 """What a class says of its source since Python 3.13."""
 _KNOWS_TEXTS = sys.version_info >= (3, 12)
@@ -46,10 +49,12 @@ def named_by_line(code: CodeType) -> dict[int, set[str]]:
 
 def _named(code: CodeType) -> Iterator[tuple[int, Any]]:
     steps = [*dis.get_instructions(code)]
-    added, carried, texts = _added(steps), _carried(steps), _texts(steps)
+    added, carried, texts, keywords = _added(steps), _carried(steps), _texts(steps), _keywords(steps, code)
     for place, step in enumerate(steps):
         span: Span = step.positions
-        if _names(step) and place not in added:
+        if place in keywords:
+            yield from zip(keywords[place], _value_of(step, code), strict=True)
+        elif _names(step) and place not in added:
             value = _value_of(step, code)
             yield texts.get(place, span.lineno), _but_for(carried[span], value) if span in carried else value
     for inside in code_inside(code):
@@ -82,13 +87,49 @@ def _added(steps: Sequence[dis.Instruction]) -> set[int]:
     return found
 
 
+def _keywords(steps: Sequence[dis.Instruction], code: CodeType) -> dict[int, list[int]]:
+    """The places of the keywords of calls over several lines, and the line on which the value of each begins.
+
+    Where the values can't be told from each other, as one that is of several, `a if b else c`, they stay on the call's.
+    """
+    found: dict[int, list[int]] = {}
+    for place, step in enumerate(steps):
+        if step.opcode == _KEYWORDS:
+            call = next(steps[at] for at in range(place, len(steps)) if steps[at].opname == "CALL")
+        elif step.opname == "CALL_KW":
+            call, place = step, next(at for at in range(place, 0, -1) if steps[at].opname == "LOAD_CONST")
+        else:
+            continue
+        whole: Span = call.positions
+        if not _is_over_lines(whole):
+            continue
+        values = _outermost(steps, place, whole)[1:]  # behind what is called
+        if len(values) == call.argval:
+            found[place] = [span.lineno for span in values[-len(_value_of(steps[place], code)) :]]
+    return found
+
+
+def _outermost(steps: Sequence[dis.Instruction], end: int, whole: Span) -> list[Span]:
+    """From where to where the expressions go that make up one whose instructions end before a place, in their order."""
+    found: list[Span] = []
+    for place in _within(steps, end, whole):
+        span: Span = steps[place].positions
+        if span == whole or steps[place].opname in _JUMPS:
+            continue
+        while found and _is_within(found[-1], span):
+            found.pop()
+        if not found or not _is_within(span, found[-1]):
+            found.append(span)
+    return found[::-1]
+
+
 def _texts(steps: Sequence[dis.Instruction]) -> dict[int, int]:
     """The places of the texts in f-strings over several lines, and the line that each is of."""
     found: dict[int, int] = {}
     for end, built in enumerate(steps):
         whole: Span = built.positions
-        if built.opname == "BUILD_STRING" and whole.lineno != whole.end_lineno:
-            inside = [place for place in range(end) if _is_within(steps[place].positions, whole)]
+        if built.opname == "BUILD_STRING" and _is_over_lines(whole):
+            inside = [*_within(steps, end, whole)][::-1]
             texts = _texts_of(whole, steps, inside)
             found |= _by_values(texts, [place for place in inside if place not in texts], steps, whole.lineno)
     return found
@@ -120,9 +161,23 @@ def _by_values(
     return {text: next((span.lineno for place, span in spans if place > text), last) for text in texts}
 
 
+def _within(steps: Sequence[dis.Instruction], end: int, whole: Span) -> Iterator[int]:
+    """The places before one whose instructions are of the same expression, from the last to the first."""
+    for place in range(end - 1, -1, -1):
+        span: Span = steps[place].positions
+        if span is None or span.col_offset is None:
+            continue
+        if not _is_within(span, whole):
+            return
+        yield place
+
+
+def _is_over_lines(span: Span) -> bool:
+    """Whether it goes over several lines, and says so: with `-X no_debug_ranges` none does."""
+    return span is not None and span.col_offset is not None and span.lineno != span.end_lineno
+
+
 def _is_within(span: Span, whole: Span) -> bool:
-    if span is None or span.lineno is None:
-        return False
     begins = (whole.lineno, whole.col_offset) <= (span.lineno, span.col_offset)
     return begins and (span.end_lineno, span.end_col_offset) <= (whole.end_lineno, whole.end_col_offset)
 
