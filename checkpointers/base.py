@@ -214,14 +214,12 @@ class CheckpointSaver(Housekeeping):
         before the checkpoint that it points at, whose id is enough.
         """
         where = address(config) if config is not None else None
-        rows = self.history(
-            where and where.thread,
-            where and where.namespace,
-            before=None if before is None else checkpoint_of(before),
-            limit=limit,
-            chosen=choice(self.serde, where and where.checkpoint, filter),
+        last = None if before is None else checkpoint_of(before)
+        read = partial(
+            self.history, where and where.thread, where and where.namespace, before=last, limit=limit
         )
-        for loaded in rows:
+        wanted = choice(self.serde, where and where.checkpoint, filter)
+        for loaded in read() if wanted is None else read(chosen=wanted):
             yield to_tuple(loaded, self.serde)
 
     def get_next_version(self, current: int | None, channel: Any = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import RunConfig, located
@@ -230,8 +231,9 @@ def history(
     thread, found = where.thread_id, 0
     assert thread is not None
     wanted = choice(saver.serde, where.checkpoint_id, filter)
+    read = partial(saver.history, thread, where.checkpoint_ns, before=before)
     if not setup.program.opaque:
-        for loaded in saver.history(thread, where.checkpoint_ns, before=before, chosen=wanted):
+        for loaded in read() if wanted is None else read(chosen=wanted):
             if limit is not None and found >= limit:
                 return
             found += 1
@@ -239,7 +241,7 @@ def history(
         return
     # What a checkpoint of an entrypoint came to is in the next one, whether that is wanted or not.
     after = None if before is None else saver.load(thread, where.checkpoint_ns, before)
-    for loaded in saver.history(thread, where.checkpoint_ns, before=before):
+    for loaded in read():
         newer, after = after, loaded
         if limit is not None and found >= limit:
             return
