@@ -58,7 +58,9 @@ def _run(path: str) -> None:
 def _execute(code: CodeType, file: str) -> None:
     """Execute a script as `__main__`, which it stays: threads and exit handlers outlive its last line."""
     program = ModuleType("__main__")
-    program.__dict__.update(__file__=file, __builtins__=__builtins__, __annotations__={})
+    program.__dict__.update(__file__=file, __builtins__=__builtins__)
+    if sys.version_info < (3, 14):  # which makes them when somebody asks
+        program.__dict__.update(__annotations__={})
     sys.modules["__main__"] = program
     exec(code, program.__dict__)
 

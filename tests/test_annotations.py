@@ -5,6 +5,7 @@ import __future__
 import sys
 from types import FunctionType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -39,6 +40,13 @@ def test_what_is_not_there_is_its_text(defined: dict[str, Any]) -> None:
     assert [*annotations_of(defined["price"])] == ["item", "euros", "return"]
     assert [*annotations_of(defined["Row"])] == ["item", "euros"]
     assert annotations_of(defined["price"])["item"] == annotations_of(defined["Row"])["item"] == "Elsewhere"
+
+
+def test_what_is_no_annotations_says_nothing() -> None:
+    """A mock has an attribute of any name."""
+    mock = MagicMock()
+    mock.__annotations__ = "none"
+    assert annotations_of(mock) == annotations_of(5) == {}
 
 
 def test_a_signature_needs_no_types(defined: dict[str, Any]) -> None:
