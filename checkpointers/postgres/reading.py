@@ -202,7 +202,7 @@ def _query(named: tuple[str, ...]) -> str:
     It tells the ids of threads only where it isn't of one.
     """
     return f"""
-        WITH RECURSIVE chosen AS MATERIALIZED ({_chosen("checkpoint.*", named)}),
+        WITH RECURSIVE chosen AS MATERIALIZED ({_chosen(named)}),
         part (thread, namespace, head, depth, key, data, onto, beside) AS (
             SELECT thread, namespace, asked.key, 0, asked.key, held.* FROM (
                 SELECT DISTINCT thread, namespace, {STORED} AS key FROM chosen AS checkpoint, {WORDS}
@@ -222,10 +222,10 @@ def _query(named: tuple[str, ...]) -> str:
 @cache
 def _heads_query(named: tuple[str, ...]) -> str:
     """What reads the heads of a page."""
-    return f"SELECT key, of, namespace, id, said FROM ({_chosen('checkpoint.*', named)}) AS head ORDER BY key DESC"
+    return f"SELECT key, of, namespace, id, said FROM ({_chosen(named)}) AS head ORDER BY key DESC"
 
 
-def _chosen(columns: str, named: tuple[str, ...]) -> str:
+def _chosen(named: tuple[str, ...]) -> str:
     """What finds the checkpoints of a page, with the id of the thread of each where they aren't of one."""
     numbers = {name: f"${n}" for n, name in enumerate(named, 2)}
     conditions = ["said IS NOT NULL"]
@@ -238,7 +238,7 @@ def _chosen(columns: str, named: tuple[str, ...]) -> str:
     if "thread" not in named:
         of, threads = "thread.id", "JOIN flowfn.thread ON thread.key = checkpoint.thread"
     return (
-        f"SELECT {columns}, {of} AS of FROM flowfn.checkpoint {threads}"
+        f"SELECT checkpoint.*, {of} AS of FROM flowfn.checkpoint {threads}"
         f" WHERE {' AND '.join(conditions)} {order} LIMIT $1"
     )
 
