@@ -134,6 +134,28 @@ def test_a_keyword_tells_one_value_from_another(world: World) -> None:
     assert seen[0] == seen[1]
 
 
+def test_a_keyword_on_a_line_of_its_own_tells_its_value(world: World) -> None:
+    """G9: so it is where the keywords stand below what is called."""
+    seen.clear()
+
+    def before() -> Any:
+        order = sent(
+            order=flowfn.uuid4(),
+        )
+        return asked(order[-1])
+
+    def after() -> Any:
+        order = sent(
+            refund=flowfn.uuid4(),
+            order=flowfn.uuid4(),
+        )
+        return asked(order[-1])
+
+    world.invoke(world.entrypoint(name="wf")(before), thread_id="t")
+    world.resume(world.entrypoint(name="wf")(after), "yes", "t")
+    assert seen[0] == seen[1]
+
+
 def test_a_line_that_is_no_longer_the_last_of_a_handler_keeps_its_value(world: World) -> None:
     """G9: Python forgets the error there, which the line doesn't name, and one inserted before it takes nothing."""
     seen.clear()
