@@ -269,7 +269,13 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.history",
         "flowfn.watching",
     }
-    | {"checkpointers", "flowfn.encryption", "flowfn.stores.opening", "graph_compat.importing"},
+    | {
+        "checkpointers",
+        "flowfn.encryption",
+        "flowfn.sqlite.file",
+        "flowfn.stores.opening",
+        "graph_compat.importing",
+    },
     "flowfn.sqlite": {"flowfn.python", "flowfn.errors"},
     "flowfn.postgres": {"flowfn.python", "flowfn.errors"},
     "flowfn.stores": NOUNS

@@ -20,6 +20,7 @@ from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import VARIABLE as KEYS
 from flowfn.errors import DatabaseReadOnly, SaverError
 from flowfn.ports import Saver, ThreadRow
+from flowfn.sqlite.file import absolute
 
 if TYPE_CHECKING:
     from checkpointers import PostgresSaver
@@ -31,7 +32,9 @@ Place = Path | str
 
 
 def place(given: str) -> Place:
-    """What is meant by a path or a URL."""
+    """What is meant by a path, an SQLite URI or a URL."""
+    if given.startswith("file:"):
+        return Path(absolute(given)[0])
     scheme, separator, rest = given.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
         return given

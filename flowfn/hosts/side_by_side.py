@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
+from flowfn.python.event_loop import needed_loop
+
 
 def side_by_side(
     calls: Sequence[Callable[[], Any]], most: int | None, return_exceptions: bool, *, eager: bool
@@ -37,10 +39,15 @@ async def _inline(call: Callable[[], Any]) -> Any:
 async def awaited_side_by_side(
     calls: Sequence[Callable[[], Awaitable[Any]]], most: int | None, return_exceptions: bool
 ) -> list[Any]:
-    """What calls give that are awaited, up to `most` at the same time."""
+    """What calls give that are awaited, up to `most` at the same time.
+
+    Raises:
+        RuntimeError: no event loop of asyncio runs here.
+    """
     import asyncio
     from contextlib import nullcontext
 
+    needed_loop()
     places: Any = nullcontext() if most is None else asyncio.Semaphore(most)
 
     async def run(call: Callable[[], Awaitable[Any]]) -> Any:

@@ -131,6 +131,13 @@ def test_the_database_may_be_left_out(flowfn: Any, shop: Path, monkeypatch: pyte
     assert flowfn("ls").code == 0
 
 
+@pytest.mark.parametrize("named", ["runs.db", "file:runs.db", "file:runs.db?mode=ro", "sqlite:///runs.db"])
+def test_a_database_is_named_as_a_saver_names_it(flowfn: Any, shop: Path, named: str) -> None:
+    """A path, SQLite's own URI, or a URL."""
+    listed = [row["thread"] for row in json.loads(flowfn("ls", "--json", "--db", named).out)]
+    assert listed == [row["thread"] for row in json.loads(flowfn("ls", "--json").out)] != []
+
+
 def test_no_database_at_all(flowfn: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a directory without one, the error says what to pass."""
     monkeypatch.chdir(tmp_path)

@@ -153,8 +153,9 @@ async def doubled(x: int) -> int:
         lambda: doubled.ainvoke(1, thread_id="t"),
         lambda: doubled.aget_state({"configurable": {"thread_id": "t"}}),
         lambda: anext(doubled.astream(1, thread_id="t")),
+        lambda: doubled.abatch([1, 2]),
     ],
-    ids=["call", "ainvoke", "aget_state", "astream"],
+    ids=["call", "ainvoke", "aget_state", "astream", "abatch"],
 )
 def test_a_coroutine_that_no_event_loop_of_asyncio_runs_is_told_what_to_write(call: Any) -> None:
     """Under trio, say; asyncio's own error names no function of the author's to call."""
