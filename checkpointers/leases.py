@@ -25,9 +25,10 @@ _holders: weakref.WeakValueDictionary[str, Holder] = weakref.WeakValueDictionary
 
 
 class Holder:
-    """The leases that one open saver holds, and those that it owes: what couldn't be given back.
+    """The leases that one open saver holds, and those that it owes: what couldn't be given back, or may have been lent
+    to a claim that ended with an error.
 
-    `renew` is called by a daemon thread every `ttl` / 3 seconds while there are any of either. It is kept
+    `renew` is called by a daemon thread every `ttl` / 3 seconds while there are any of these. It is kept
     weakly: a saver that nobody refers to any more isn't kept open by its heartbeat.
     """
 
@@ -41,6 +42,7 @@ class Holder:
         self.owner = str(owner)
         self._held: dict[str, int] = {}
         self._owed: set[Lease] = set()
+        self._doubted: set[str] = set()
         self._taking: set[tuple[str, int]] = set()
         self._inherited = inherited
         self._lock = threading.Lock()
@@ -53,13 +55,17 @@ class Holder:
 
     @contextmanager
     def taking(self, thread: str, lent: list[Lease]) -> Iterator[None]:
-        """While a lease is taken, others may see its row before it counts as held: it lives already.
+        """While a lease is taken, others may see its row before it counts as held: it lives already. Where it ends with
+        an error, such as a lost connection, the row may be written all the same.
 
         `lent` is what the caller notes leases in, and hands to `drop_all` where Ctrl-C came: that may be as this ends.
         """
         self._taking.add((thread, id(lent)))
         try:
             yield
+        except BaseException:
+            self._doubt([thread])
+            raise
         finally:
             self._taking.discard((thread, id(lent)))
 
@@ -103,9 +109,33 @@ class Holder:
     def drop_all(self, lent: list[Lease]) -> None:
         """Count leases as given back that nobody was told of, as Ctrl-C came: nobody would ever give them back. None is
         being taken for this list any more."""
-        self._taking.difference_update([taking for taking in list(self._taking) if taking[1] == id(lent)])
+        taken = [taking for taking in list(self._taking) if taking[1] == id(lent)]
+        self._taking.difference_update(taken)
         for lease in lent:
             self.drop(lease)
+        self._doubt([*(thread for thread, _ in taken), *(lease.thread for lease in lent)])
+
+    def _doubt(self, threads: Iterable[str]) -> None:
+        """Have the heartbeat look at the rows of these threads, which may say that this process has them."""
+        if self._renew is None:
+            return  # its rows are gone with it
+        with self._lock:
+            self._doubted.update(threads)
+            if self._doubted:
+                self._start_beating()
+
+    def doubted(self) -> list[str]:
+        """The threads of which it isn't known whether a claim took them."""
+        with self._lock:
+            return [*self._doubted]
+
+    def looked_at(self, threads: Iterable[str], rows: Iterable[Held]) -> None:
+        """Doubted threads were read: a lease in their rows that is this holder's, and that nobody has, is owed. One
+        that is just being taken isn't: if its claim ends with an error, that is another doubt."""
+        with self._lock:
+            self._doubted.difference_update(threads)
+            stray = [row for row in rows if row.owner == self.owner and not self.knows(row.thread, row.token)]
+            self._owed.update(Lease(row.thread, row.token) for row in stray)
 
     def holds(self, thread: str, token: int) -> bool:
         return self._held.get(thread) == token
@@ -132,13 +162,14 @@ class Holder:
         with self._lock:
             self._held.clear()
             self._owed.clear()
+            self._doubted.clear()
             if self._stop is not None:
                 self._stop.set()
 
     def _idle(self) -> bool:
-        """Whether the heartbeat may end: no lease is held or owed. The next one starts it again."""
+        """Whether the heartbeat may end: no lease is held or owed, or may be. The next one starts it again."""
         with self._lock:
-            idle = not (self._held or self._owed)
+            idle = not (self._held or self._owed or self._doubted)
             if idle:
                 self._stop = None
             return idle

@@ -87,6 +87,14 @@ def lease_of(db: Connection, thread: str) -> Held | None:
     return None if found is None else held(*found)
 
 
+def leases_of(db: Connection, threads: Iterable[str]) -> list[Held]:
+    """The leases of some threads."""
+    found = db.ask(
+        f"SELECT {HELD} FROM flowfn.thread WHERE id = ANY($1::text[])", ([*map(to_text, threads)],)
+    )
+    return [held(*row) for row in found]
+
+
 def take(
     db: Connection, seen: Held, owner: str, ttl: float, workflow: str | None = None, call: str | None = None
 ) -> Lease | None:

@@ -186,10 +186,18 @@ class PostgresSaver(CheckpointSaver):
         with suppress(SaverError), self._database.lock:
             leases = self._holder.leases()
             self._database.commit(lambda db: postgres_leases.renew(db, leases, self._holder.ttl))
+        self._look()
         if owed := self._holder.owed():
             with suppress(SaverError):
                 self._database.run(lambda db: postgres_leases.take_back(db, owed))
                 self._holder.settle(owed)
+
+    def _look(self) -> None:
+        """Find out which threads claims took whose answers were lost."""
+        if doubted := self._holder.doubted():
+            with suppress(SaverError):
+                rows = self._database.run(lambda db: postgres_leases.leases_of(db, doubted))
+                self._holder.looked_at(doubted, rows)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -257,6 +265,7 @@ class PostgresSaver(CheckpointSaver):
     def close(self) -> None:
         if self.closed:
             return
+        self._look()
         if leases := [*self._holder.leases(), *self._holder.owed()]:
             with suppress(SaverError), self._database.lock:
                 self._database.commit(lambda db: postgres_leases.take_back(db, leases))

@@ -163,14 +163,21 @@ class SqliteSaver(CheckpointSaver):
     def _renew(self) -> None:
         """Push on the leases that are held, and give back those that are owed; the heartbeat calls it, and tries again
         if it fails."""
-        owed = self._holder.owed()
         with suppress(SaverError):
             with self._database.writing(flush=False) as db:
                 for lease in self._holder.leases():
                     sqlite_threads.renew(db, lease, self._holder.expiry())
+                self._look(db)
+                owed = self._holder.owed()
                 for lease in owed:
                     sqlite_threads.take_back(db, lease)
             self._holder.settle(owed)
+
+    def _look(self, db: sqlite3.Cursor) -> None:
+        """Find out which threads claims took that nobody was told of."""
+        doubted = self._holder.doubted()
+        found = [sqlite_threads.lease_of(db, thread) for thread in doubted]
+        self._holder.looked_at(doubted, [held for held in found if held is not None])
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -248,9 +255,10 @@ class SqliteSaver(CheckpointSaver):
         if self.closed:
             self._holder.close()
             return
-        if leases := [*self._holder.leases(), *self._holder.owed()]:
+        if self._holder.leases() or self._holder.owed() or self._holder.doubted():
             with suppress(SaverError), self._database.writing() as db:
-                for lease in leases:
+                self._look(db)
+                for lease in [*self._holder.leases(), *self._holder.owed()]:
                     sqlite_threads.take_back(db, lease)
         self._holder.close()
         self._database.close()

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 
 from checkpointers import MemorySaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed
-from checkpointers.leases import Holder, is_alive
+from checkpointers.leases import Held, Holder, is_alive
 from checkpointers.liveness import Owner, start_of
 from flowfn.errors import DatabaseLocked, LeaseLost
 from flowfn.ports import Busy, Commit, Lease, Versioned
@@ -60,6 +61,55 @@ def test_a_lease_counts_while_it_is_taken() -> None:
     with holder.taking("t", []):
         holder.take(Lease("t", 7))
     assert is_alive(holder.owner, "t", 7, EXPIRED)
+
+
+def test_what_a_claim_took_that_ended_with_an_error_is_given_back_unless_another_claim_has_it() -> None:
+    """Of a thread whose row says that this process has it, one that is just being taken may be the one in the row."""
+    saver = Renewing()
+    holder = Holder(saver.renew)
+    row = Held(1, "t", holder.owner, 7, LASTING)
+
+    def owed_after(look: Callable[[], None]) -> list[Lease]:
+        with pytest.raises(ConnectionError), holder.taking("t", []):
+            raise ConnectionError
+        look()
+        assert holder.doubted() == []
+        return holder.owed()
+
+    def look_while_taking() -> None:
+        with holder.taking("t", []):
+            holder.looked_at(["t"], [row])
+
+    assert owed_after(look_while_taking) == []
+    assert owed_after(lambda: holder.looked_at(["t"], [row._replace(owner=str(this_process()))])) == []
+    assert owed_after(lambda: holder.looked_at(["t"], [row])) == [Lease("t", 7)]
+
+
+class Renewing:
+    """What a heartbeat calls."""
+
+    def renew(self) -> None: ...
+
+
+def test_what_a_claim_took_as_ctrl_c_came_is_given_back_by_the_next_beat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is written and nobody was told: other processes would wait for it as long as this one lives."""
+    with SqliteSaver(tmp_path / "runs.db", serde=PlainSerde()) as saver:
+        end = saver._database.end
+
+        def interrupted() -> None:
+            end()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(saver._database, "end", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            saver.claim("t")
+        monkeypatch.undo()
+        saver._renew()
+        with sqlite3.connect(tmp_path / "runs.db") as other:
+            assert other.execute("SELECT owner FROM thread").fetchall() == [(None,)]
+        assert saver._holder._idle()
 
 
 def test_a_lease_of_a_saver_that_is_gone_is_free() -> None:

@@ -803,6 +803,45 @@ def test_what_could_not_be_given_back_is_given_back_by_the_next_beat(postgres_ur
             assert saver._holder.owed() == []
 
 
+@pytest.mark.parametrize("error", [psycopg.OperationalError("the connection is lost"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    ("lending", "claim"),
+    [
+        ("take_free", lambda saver: saver.claim("t")),
+        ("take_all_free", lambda saver: saver.claim_free(["t"])),
+        ("take", lambda saver: saver.claim("t")),
+        ("take", lambda saver: saver.adopt("w", "c")),
+    ],
+)
+def test_what_a_claim_took_whose_answer_was_lost_is_given_back_by_the_next_beat(
+    postgres_url: str,
+    lending: str,
+    claim: Callable[[PostgresSaver], Any],
+    error: BaseException,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody was told of it, and other processes would wait for it as long as this one lives."""
+    with open_saver(postgres_url, timeout=0) as saver:
+        if lending == "take":
+            with open_saver(postgres_url) as dead:
+                dead.commit([Commit("t", claimed(dead, "t"), begin=Begin("w", "c"))])
+                dead.abandon()
+        lend = getattr(leases, lending)
+
+        def losing(*args: Any) -> Any:
+            lend(*args)
+            raise error
+
+        monkeypatch.setattr(leases, lending, losing)
+        with pytest.raises((DatabaseUnreachable, KeyboardInterrupt)):
+            claim(saver)
+        monkeypatch.undo()
+        saver._renew()
+        with contextlib.closing(psycopg.connect(postgres_url)) as other:
+            assert other.execute("SELECT owner FROM flowfn.thread").fetchall() == [(None,)]
+        assert saver._holder._idle()
+
+
 def test_a_run_that_ends_as_it_is_looked_at_is_not_adopted(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
