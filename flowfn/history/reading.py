@@ -23,7 +23,7 @@ from flowfn.history.within import folded, with_inner
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
-from flowfn.row_channels import ERROR, REPORT, RUN_TASK
+from flowfn.row_channels import ERROR, QUESTION, REPORT, RUN_TASK
 from flowfn.streams import gathered
 from flowfn.values import Interrupt, Write
 
@@ -292,7 +292,13 @@ def describe(error: Any) -> str:
 
 
 def _questions(serde: Serializer, head: Loaded) -> tuple[Interrupt, ...]:
-    return tuple(pending.interrupt for pending in read_pending(serde, head.writes))
+    found = tuple(pending.interrupt for pending in read_pending(serde, head.writes))
+    if not found:
+        # Whose a sealed row is, is sealed as well: without the key, a run that asks looks like one that doesn't.
+        for row in head.writes:
+            if row.channel == QUESTION:
+                serde.loads(row.value)
+    return found
 
 
 def value_of(serde: Serializer, stored: Versioned) -> Any:

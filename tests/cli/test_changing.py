@@ -38,6 +38,27 @@ def test_cancel(flowfn: Any, shop: Path) -> None:
     assert flowfn("cancel", "nobody").code == 2
 
 
+def test_an_encrypted_question_needs_its_key(
+    flowfn: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`answer` says which variable to set, and `ls` that there may be questions, rather than that there are none."""
+    from checkpointers import EncryptedSaver, SqliteSaver
+    from flowfn import entrypoint, interrupt
+    from flowfn.encryption import KeyRing
+
+    monkeypatch.chdir(tmp_path)
+    saver = EncryptedSaver(SqliteSaver("runs.db"), KeyRing({"a": b"k" * 32}))
+    entrypoint(checkpointer=saver, name="asks")(lambda x: interrupt(x)).invoke("secret", thread_id="t")
+    saver.close()
+    asks = (
+        "from flowfn import entrypoint, interrupt\nasks = entrypoint(name='asks')(lambda x: interrupt(x))\n"
+    )
+    Path("app.py").write_text(asks)
+    ran = flowfn("answer", "t", "yes", "app.py")
+    assert (ran.code, "set FLOWFN_KEY" in ran.err) == (2, True)
+    assert flowfn("ls").out.split()[-1] == "?"
+
+
 def test_an_encrypted_thread_needs_its_key(
     flowfn: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
