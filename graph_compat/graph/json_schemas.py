@@ -109,7 +109,10 @@ def _default(schema: Any, key: str) -> Any:
 
 
 def _plain(hint: Any) -> Any:
-    """An annotation without its reducer; of messages, with the types of messages that there are."""
+    """An annotation that doesn't say what is required; of messages, with the types of messages that there are.
+
+    What else `Annotated` has stays: pydantic reads a `Field` in it, and passes a reducer over.
+    """
     hint, _ = _unqualified(hint)
     if get_origin(hint) is not Annotated:
         return hint
@@ -121,7 +124,7 @@ def _plain(hint: Any) -> Any:
             return list[AnyMessage]
         if inner == Sequence[Any]:  # as agents have it
             return Sequence[BaseMessage]
-    return _plain(inner)
+    return Annotated[(_plain(inner), *extras)]
 
 
 def _unqualified(hint: Any) -> tuple[Any, Any]:
@@ -151,7 +154,11 @@ def context_schema(schema: Any) -> dict[str, Any] | None:
         raise ValueError(
             f"Invalid context schema type: {schema}. Must be a BaseModel, TypedDict or dataclass."
         )
-    return json_schema(schema, getattr(schema, "__name__", "Context"))
+    if not is_dataclass(schema):
+        return json_schema(schema, getattr(schema, "__name__", "Context"))
+    from pydantic import TypeAdapter
+
+    return dict(TypeAdapter(schema).json_schema())  # as its author wrote it: nothing of it is a channel
 
 
 _CONFIG: dict[str, Any] = {

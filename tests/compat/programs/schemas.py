@@ -606,6 +606,30 @@ async def json_schemas(t: Trace) -> None:
     t.note("context", graph.get_context_jsonschema())
 
 
+async def json_schemas_of_described_keys(t: Trace) -> None:
+    """What a pydantic `Field` in an annotation says of a key is in the schema, wherever the reducer stands, as is
+    what a class says of itself."""
+
+    class Described(TypedDict):
+        a: Annotated[int, "text", Field(gt=0, description="A")]
+        b: Annotated[list, Field(description="B"), operator.add]
+        c: NotRequired[Annotated[list, operator.add, Field(description="C", max_length=3)]]
+
+    @dataclasses.dataclass
+    class Data:
+        """Described."""
+
+        a: Annotated[int, Field(gt=0, description="A")]
+        b: Annotated[list, operator.add, Field(description="B")] = dataclasses.field(default_factory=list)
+
+    for schema in (Described, Data):
+        builder = StateGraph(schema, context_schema=schema).add_node("a", lambda state: None)
+        graph = edges(builder, ". a .").compile()
+        t.note("input", graph.get_input_jsonschema())
+        t.note("output", graph.get_output_jsonschema())
+        t.note("context", graph.get_context_jsonschema())
+
+
 async def json_schemas_of_classes(t: Trace) -> None:
     """A class variable of a dataclass is no field, and only a dataclass's fields and a model's have defaults."""
 
