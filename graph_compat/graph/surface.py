@@ -154,7 +154,9 @@ class Surface(AsRunnable, Workflow[Any, Any]):
 
     def with_config(self, config: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         """A copy that every call of which has this configuration, unless the call says otherwise."""
-        return self.copy({"config": merged_config(self.config, {**(config or {}), **kwargs})})
+        merged = merged_config(self.config, {**(config or {}), **kwargs})
+        merged.setdefault("configurable", {})  # programs look there without asking whether it is
+        return self.copy({"config": merged})
 
     def get_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False

@@ -478,3 +478,12 @@ async def a_tag_that_a_node_appends(t):
     await t.invoke(edges(builder, ". a b .").compile(), {"x": []}, given)
     t.note("seen", seen)
     t.note("given", given)
+
+
+async def what_a_graph_is_bound_to(t):
+    """A graph that is bound to something has a `configurable`, though nobody named one."""
+    graph = edges(StateGraph(S).add_node("a", t.node(lambda state: {"x": ["a"]})), ". a .").compile()
+    t.note("plain", graph.config)
+    for own in ({"recursion_limit": 3}, {"configurable": {"k": 1}}, {}, None):
+        t.note("bound", graph.with_config(own).config)
+    await t.invoke(graph.with_config(tags=["mine"]), {"x": []})
