@@ -5,7 +5,7 @@ Importing this is cheap: a backend's driver is imported when its saver is first 
 
 from typing import TYPE_CHECKING
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 if TYPE_CHECKING:
     from checkpointers.base import CheckpointSaver
@@ -51,4 +51,4 @@ _LANGGRAPHS = {
 }
 """What LangGraph calls savers, and which one that is here, for blocking and asyncio callers alike."""
 
-__getattr__, __dir__ = lazily(__name__, _HOMES, elsewhere=_LANGGRAPHS)
+lend(__name__, _HOMES, elsewhere=_LANGGRAPHS)

@@ -63,7 +63,7 @@ from flowfn.workflow import Workflow
 
 flowfn.python.lazy.lend(
     __name__,
-    ("drawing", "encryption", "executors", "serde", "stores", "testing"),
+    modules=("drawing", "encryption", "executors", "serde", "stores", "testing"),
     elsewhere={
         "AsyncPostgresSaver": "checkpointers.PostgresSaver",
         "AsyncSqliteSaver": "checkpointers.SqliteSaver",

@@ -8,7 +8,7 @@ loop along.
 
 from typing import TYPE_CHECKING
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 if TYPE_CHECKING:
     from checkpointers.foreign.adapting import adapted, is_foreign
@@ -18,4 +18,4 @@ __all__ = ["ForeignSaver", "adapted", "is_foreign"]
 
 _HOMES = {"ForeignSaver": ".saver", "adapted": ".adapting", "is_foreign": ".adapting"}
 
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lend(__name__, _HOMES)

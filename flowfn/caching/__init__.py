@@ -7,7 +7,7 @@ imported when its cache is first used.
 from typing import TYPE_CHECKING
 
 from flowfn.caching.memory import MemoryCache
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 if TYPE_CHECKING:
     from flowfn.caching.disk import DiskCache
@@ -35,4 +35,4 @@ _HOMES = {
     "open_cache": ".opening",
 }
 
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lend(__name__, _HOMES)

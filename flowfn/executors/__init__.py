@@ -6,7 +6,7 @@ and records stay with the process that has the run; a worker is given one attemp
 
 from typing import TYPE_CHECKING
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 if TYPE_CHECKING:
     from flowfn.executors.dask import DaskExecutor
@@ -23,4 +23,4 @@ _HOMES = {
     "open_executor": ".opening",
 }
 
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lend(__name__, _HOMES)

@@ -46,12 +46,17 @@ def _is_import() -> bool:
     return sys._getframe(2).f_code.co_name == "_handle_fromlist"
 
 
-def lend(package: str, modules: Collection[str], elsewhere: Mapping[str, str] = _NOWHERE) -> None:
-    """Have these modules be attributes of a package before anybody has imported them. Its own code says nothing of it:
-    to a type checker a `__getattr__` there means that there is every name. `elsewhere`: see `lazily`.
+def lend(
+    package: str,
+    homes: Mapping[str, str] = _NOWHERE,
+    modules: Collection[str] = (),
+    elsewhere: Mapping[str, str] = _NOWHERE,
+) -> None:
+    """Have a package answer as `lazily` says. Its own code says nothing of it: to a type checker a `__getattr__` there
+    means that there is every name. The price: what `homes` has, it has to import for type checkers.
     """
     vars(sys.modules[package]).update(
-        zip(("__getattr__", "__dir__"), lazily(package, {}, modules, elsewhere), strict=True)
+        zip(("__getattr__", "__dir__"), lazily(package, homes, modules, elsewhere), strict=True)
     )
 
 

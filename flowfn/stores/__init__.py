@@ -5,7 +5,7 @@ Importing this is cheap: a backend's driver is imported when its store is first 
 
 from typing import TYPE_CHECKING
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 if TYPE_CHECKING:
     from flowfn.errors import InvalidFilter, InvalidNamespaceError
@@ -64,4 +64,4 @@ _HOMES = dict.fromkeys(__all__, ".items") | {
     "open_store": ".opening",
 }
 
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lend(__name__, _HOMES)

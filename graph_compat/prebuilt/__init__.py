@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.prebuilt.chat_agent_executor import create_react_agent
 from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
 from graph_compat.prebuilt.tool_validator import ValidationNode
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # The marks load LangChain where it is installed.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         **dict.fromkeys(("InjectedState", "InjectedStore", "ToolRuntime"), "graph_compat.prebuilt.marks"),

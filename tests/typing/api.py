@@ -235,3 +235,21 @@ def takes(a: Task[..., Any], b: Entrypoint[..., Any], c: Thread[..., Any]) -> Se
 
 takes(double, kept, kept.thread("t"))
 takes(kept, double, kept)  # type: ignore[arg-type]
+
+
+# -- names: one that a package doesn't have is a type error, also where it imports the others when they are first used
+
+
+def misspelt() -> Sequence[object]:
+    import checkpointers.foreign
+    import flowfn.caching
+    import flowfn.executors
+    import flowfn.stores
+
+    return [
+        checkpointers.SqliteSavor,  # type: ignore[attr-defined]
+        checkpointers.foreign.ForeignSavor,  # type: ignore[attr-defined]
+        flowfn.caching.DiskCash,  # type: ignore[attr-defined]
+        flowfn.executors.ProcesExecutor,  # type: ignore[attr-defined]
+        flowfn.stores.BasicStore,  # type: ignore[attr-defined]
+    ]

@@ -188,3 +188,9 @@ assert_type(aspell("a"), Future[list[str]])
 assert_type(letters, Pregel[Any, Any, Any, Any])
 spell(3)  # type: ignore[arg-type]
 aspell(3)  # type: ignore[arg-type]
+
+
+def misspelt() -> object:
+    import graph_compat.prebuilt
+
+    return graph_compat.prebuilt.ToolNod  # type: ignore[attr-defined]
