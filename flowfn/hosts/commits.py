@@ -30,7 +30,15 @@ LONG = 0.02
 """Seconds after which commits of a turn are written before its end: a transaction costs little beside what was done
 meanwhile."""
 
-_Due = tuple["Commit", "asyncio.Future[None]"]
+
+class _Due:
+    """A commit that is to be made, and what is done when it is."""
+
+    __slots__ = ("commit", "written")
+
+    def __init__(self, commit: Commit, written: asyncio.Future[None]) -> None:
+        self.commit = commit
+        self.written = written
 
 
 class _Group:
@@ -57,7 +65,7 @@ class Committer:
     async def commit(self, saver: Saver, commit: Commit, admission: Admission) -> None:
         """Make one commit durable, together with others that are due.
 
-        It is made even if whoever waits for it is cancelled meanwhile.
+        It is made even if whoever waits for it is cancelled meanwhile, and he hears of that when it is.
         """
         group = self._groups.get(id(saver))
         loop = asyncio.get_running_loop()
@@ -65,18 +73,22 @@ class Committer:
         self._last = me
         if me == last and group is None and saver.inline and await self._commit_in_place(saver, commit):
             return
-        written = loop.create_future()
+        due = _Due(commit, loop.create_future())
         now = self._elapsed()
         if group is None:
             self._groups[id(saver)] = group = _Group(saver, now)
             loop.call_soon(self._end, loop, group)
-        group.due.append((commit, written))
+        group.due.append(due)
         if now - group.since > LONG:
             _write(loop, group)
             group.since = self._elapsed()
         with admission:
-            made = written.done()
-            await written
+            made = due.written.done()
+            try:
+                await due.written
+            except asyncio.CancelledError:
+                await _let_be_made(due, loop)
+                raise
             if made:  # and so nothing was waited for: the turn goes on to others
                 await asyncio.sleep(0)
 
@@ -99,11 +111,20 @@ class Committer:
             _write(loop, group)
 
 
+async def _let_be_made(due: _Due, loop: asyncio.AbstractEventLoop) -> None:
+    """Wait for a commit whose maker was cancelled: he gives the thread's lease back next, and whoever looks at the
+    thread then would see it change without an owner. Who is cancelled again leaves at once."""
+    if due.written.cancelled():
+        due.written = loop.create_future()
+        with suppress(Exception):
+            await due.written
+
+
 def _write(loop: asyncio.AbstractEventLoop, group: _Group) -> None:
     """Write what is due: in place where the saver is quick and free, else on a thread."""
     saver, due = group.saver, group.due
     group.due = []
-    commits = [commit for commit, _ in due]
+    commits = [each.commit for each in due]
     if saver.inline:
         try:
             _tell(due, outcomes(saver, commits, wait=False))
@@ -121,8 +142,8 @@ def _write(loop: asyncio.AbstractEventLoop, group: _Group) -> None:
 
 
 def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:
-    for (_, written), error in zip(due, errors, strict=True):
-        if written.done():
+    for each, error in zip(due, errors, strict=True):
+        if (written := each.written).done():
             continue
         if error is None:
             written.set_result(None)

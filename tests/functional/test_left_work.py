@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from concurrent import futures
 from typing import Any
 
@@ -11,6 +12,8 @@ from checkpointers import MemorySaver
 from flowfn import as_completed, entrypoint, task
 from flowfn.errors import Cancelled
 from flowfn.invocation.order import Started
+from flowfn.ports import Commit, Lease
+from flowfn.saver_around import SaverAround
 
 from ..worlds import World
 
@@ -27,6 +30,30 @@ class Slow:
         assert self.may_end.wait(60)
         self.ran += 1
         return number
+
+
+class SlowToEnd(SaverAround):
+    """Makes the last commit of a run when it is told to; `order` is that of this and of giving the lease back."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.order: list[str] = []
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        if all(commit.status != "done" for commit in commits):
+            return super().commit(commits, wait=wait)
+        if not wait:
+            raise BlockingIOError("busy")
+        self.begun.set()
+        assert self.may_end.wait(60)
+        made = super().commit(commits)
+        self.order.append("made")
+        return made
+
+    def release(self, lease: Lease) -> None:
+        self.order.append("released")
+        super().release(lease)
 
 
 def test_a_task_that_ends_after_its_stream_was_left_does_not_run_again(
@@ -73,6 +100,28 @@ def test_a_task_that_ends_after_its_run_was_cancelled_does_not_run_again(sync_wo
 
     asyncio.run(cancelled())
     assert (asyncio.run(wf.ainvoke(None, thread_id="t")), slow.ran) == (1, 1)
+
+
+def test_a_run_that_is_cancelled_ends_when_its_commit_is_made(sync_world: World) -> None:
+    """Whoever looks at the thread next sees what became of it, and not the thread as it was."""
+    saver = SlowToEnd(sync_world.saver)
+
+    @entrypoint(checkpointer=saver)
+    async def wf(number: int) -> int:
+        return number
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(wf.ainvoke(1, thread_id="t"))
+        await asyncio.to_thread(saver.begun.wait, 60)
+        running.cancel()
+        for _ in range(20):  # turns, in which it would have ended
+            await asyncio.sleep(0)
+        saver.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert (saver.order, wf.thread("t").status) == (["made", "released"], "done")
+
+    asyncio.run(cancelled())
 
 
 def test_the_end_of_a_loop_waits_for_what_was_left_on_threads(capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import re
+import threading
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -164,6 +165,39 @@ def test_a_refused_commit_is_refused_to_who_made_it() -> None:
             await committer.commit(saver, Commit("2"), Admission())  # type: ignore[arg-type]
 
     asyncio.run(second())
+
+
+class Held(Quick):
+    """A busy saver that makes a commit when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(busy=True)
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        if wait:
+            self.begun.set()
+            assert self.may_end.wait(60)
+        return super().commit(commits, wait=wait)
+
+
+def test_who_is_cancelled_twice_does_not_wait_for_a_commit() -> None:
+    """The first time he waits until it is made; the second time it is made without him."""
+    saver = Held()
+
+    async def cancelled() -> list[bool]:
+        waiting = asyncio.create_task(Committer().commit(saver, Commit("a"), Admission()))  # type: ignore[arg-type]
+        await asyncio.to_thread(saver.begun.wait, 60)
+        left = []
+        for _ in range(2):
+            waiting.cancel()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            left.append(waiting.cancelled())
+        saver.may_end.set()
+        return left
+
+    assert asyncio.run(cancelled()) == [False, True]
 
 
 def test_a_workflow_that_never_suspends_can_be_cancelled(tmp_path: Path) -> None:
