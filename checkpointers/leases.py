@@ -11,10 +11,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from checkpointers.liveness import Owner
+from flowfn.errors import SaverError
 from flowfn.ports import Lease, Status, ThreadRow
 from flowfn.python.forking import after_fork
 
@@ -157,14 +158,16 @@ class Holder:
         with self._lock:
             return [Lease(thread, token) for thread, token in self._held.items()]
 
-    def close(self) -> None:
-        """Give up all leases and end the heartbeat."""
+    def close(self) -> list[str]:
+        """Give up all leases and end the heartbeat; the threads whose rows may still name this holder."""
         with self._lock:
+            threads = {*self._held, *(lease.thread for lease in self._owed), *self._doubted}
             self._held.clear()
             self._owed.clear()
             self._doubted.clear()
             if self._stop is not None:
                 self._stop.set()
+            return [*threads]
 
     def _idle(self) -> bool:
         """Whether the heartbeat may end: no lease is held or owed, or may be. The next one starts it again."""
@@ -235,6 +238,24 @@ def _beat(
             return
         method()
         del held, method
+
+
+def give_back_later(give_back: Callable[[], object], every: float) -> None:
+    """Have a closed saver's leases given back that it couldn't, its server being away or its disk full: other processes
+    here would wait for them as long as this one lives. It is tried every so many seconds, while it raises `SaverError`.
+    """
+    with suppress(RuntimeError):  # as the process ends, and its leases with it, no thread can be started
+        threading.Thread(
+            target=_until_done, args=(give_back, every), name="flowfn-lease", daemon=True
+        ).start()
+
+
+def _until_done(give_back: Callable[[], object], every: float) -> None:
+    while True:
+        time.sleep(every)
+        with suppress(SaverError):
+            give_back()
+            return
 
 
 def _after_fork() -> None:

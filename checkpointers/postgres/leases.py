@@ -143,6 +143,16 @@ def take_back(db: Connection, leases: Sequence[Lease]) -> None:
     )
 
 
+def give_up(db: Connection, owner: str, threads: Sequence[str]) -> None:
+    """Free those of some threads that an owner has. If there are none, nothing is asked of a server that takes no
+    writes."""
+    if any(held.owner == owner for held in leases_of(db, threads)):
+        db.ask(
+            "UPDATE flowfn.thread SET owner = NULL WHERE id = ANY($1::text[]) AND owner = $2",
+            ([*map(to_text, threads)], owner),
+        )
+
+
 def given_back(db: Connection, leases: Sequence[Lease]) -> list[Lease]:
     """Those that aren't current any more because they were given back, and that certainly weren't taken away."""
     rows = db.ask(

@@ -19,7 +19,7 @@ from dataclasses import replace
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import check_retention
-from checkpointers.leases import TTL, Held, Holder, label, listed
+from checkpointers.leases import TTL, Held, Holder, give_back_later, label, listed
 from checkpointers.postgres import leases as postgres_leases
 from checkpointers.postgres import pruning as postgres_pruning
 from checkpointers.postgres import reading as postgres_reading
@@ -265,12 +265,19 @@ class PostgresSaver(CheckpointSaver):
     def close(self) -> None:
         if self.closed:
             return
-        self._look()
-        if leases := [*self._holder.leases(), *self._holder.owed()]:
-            with suppress(SaverError), self._database.lock:
-                self._database.commit(lambda db: postgres_leases.take_back(db, leases))
-        self._holder.close()
-        self._database.close()
+        database, owner, threads = self._database, self._holder.owner, self._holder.close()
+
+        def end() -> None:
+            if threads:
+                with database.lock:
+                    database.commit(lambda db: postgres_leases.give_up(db, owner, threads))
+            database.close()
+
+        try:
+            end()
+        except SaverError:
+            self._database = database.as_closed()
+            give_back_later(end, self._holder.ttl / 3)
 
     def abandon(self) -> None:
         """Leave off as a killed process does: the leases that it held stay written, and their owner is dead."""

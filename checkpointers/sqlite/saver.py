@@ -14,7 +14,7 @@ from contextlib import suppress
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import check_retention
-from checkpointers.leases import Held, Holder, Listed, label, listed
+from checkpointers.leases import Held, Holder, Listed, give_back_later, label, listed
 from checkpointers.rules import END, busy, chosen_of, lease_lost, limited, paged, tell, unknown_before
 from checkpointers.sqlite import commits as sqlite_commits
 from checkpointers.sqlite import pruning as sqlite_pruning
@@ -252,16 +252,21 @@ class SqliteSaver(CheckpointSaver):
             sqlite_threads.delete_thread(db, thread_id)
 
     def close(self) -> None:
+        database, owner, threads = self._database, self._holder.owner, self._holder.close()
         if self.closed:
-            self._holder.close()
             return
-        if self._holder.leases() or self._holder.owed() or self._holder.doubted():
-            with suppress(SaverError), self._database.writing() as db:
-                self._look(db)
-                for lease in [*self._holder.leases(), *self._holder.owed()]:
-                    sqlite_threads.take_back(db, lease)
-        self._holder.close()
-        self._database.close()
+
+        def end() -> None:
+            if threads and not database.gone:
+                with database.writing() as db:
+                    sqlite_threads.give_up(db, owner, threads)
+            database.close()
+
+        try:
+            end()
+        except SaverError:
+            self._database = database.as_closed()
+            give_back_later(end, self._holder.ttl / 3)
 
     def abandon(self) -> None:
         """Leave off as a killed process does: the leases that it held stay written, and their owner is dead."""

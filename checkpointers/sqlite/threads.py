@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from checkpointers.leases import Held, Listed
 from checkpointers.rules import now
@@ -70,6 +71,13 @@ def _next_token(db: Cursor) -> int:
 def take_back(db: Cursor, lease: Lease) -> None:
     """Free a thread, unless the lease was lost."""
     db.execute("UPDATE thread SET owner = NULL WHERE id = ? AND token = ?", (lease.thread, lease.token))
+
+
+def give_up(db: Cursor, owner: str, threads: Sequence[str]) -> None:
+    """Free those of some threads that an owner has."""
+    db.executemany(
+        "UPDATE thread SET owner = NULL WHERE id = ? AND owner = ?", [(thread, owner) for thread in threads]
+    )
 
 
 def take_away(db: Cursor, thread: int) -> None:

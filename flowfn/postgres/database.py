@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, TypeVar
@@ -170,6 +171,14 @@ class Database:
             if self._connections is not None:
                 self._finalizer()
                 self._connections = None
+
+    def as_closed(self) -> Database:
+        """One that is closed, to stand in the place of this one, which somebody else goes on with."""
+        other = copy(self)
+        other.closed = True
+        other._connections = None
+        other._renew_locks()
+        return other
 
     def cross_fork(self) -> None:
         """Forget the parent's connections and locks."""

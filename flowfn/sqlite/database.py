@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from functools import partial
 from itertools import chain, repeat
 from typing import TypeVar
@@ -255,6 +256,14 @@ class Database:
         with self.lock, self._reading_lock:
             self.closed = True
             self._disconnect()
+
+    def as_closed(self) -> Database:
+        """One that is closed, to stand in the place of this one, which somebody else goes on with."""
+        other = copy(self)
+        other.closed = True
+        other._connections = None
+        other._renew_locks()
+        return other
 
     def _disconnect(self) -> None:
         """Close the connections; the caller holds the locks."""

@@ -21,7 +21,7 @@ from checkpointers import MemorySaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed
 from checkpointers.leases import Held, Holder, is_alive
 from checkpointers.liveness import Owner, start_of
-from flowfn.errors import DatabaseLocked, LeaseLost
+from flowfn.errors import DatabaseLocked, LeaseLost, SaverError
 from flowfn.ports import Busy, Commit, Lease, Versioned
 
 FUTURE, PAST = time.time() + 1e6, time.time() - 1e6
@@ -356,6 +356,38 @@ def test_closing_gives_back_what_could_not_be_given_back(tmp_path: Path) -> None
         other.execute("ROLLBACK")
     assert other.execute("SELECT DISTINCT owner FROM thread").fetchall() == [(None,)]
     other.close()
+
+
+def test_a_closed_saver_gives_back_later_what_it_could_not(tmp_path: Path) -> None:
+    """As when its file is locked, or its disk full; to its users it is closed meanwhile."""
+    await_silence()
+    path = tmp_path / "runs.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    saver = SqliteSaver(path, serde=PlainSerde(), timeout=0.01)
+    saver._holder.ttl = 0.03
+    claimed(saver, "t")
+    other.execute("BEGIN IMMEDIATE")
+    saver.close()
+    assert saver.closed
+    with pytest.raises(SaverError, match="is closed"):
+        saver.load("t")
+    assert len(heartbeats()) == 1
+    other.execute("ROLLBACK")
+    await_silence()
+    assert other.execute("SELECT owner FROM thread").fetchall() == [(None,)]
+    other.close()
+    saver.close()
+
+
+def test_a_closed_saver_whose_file_is_gone_has_nothing_to_give_back(tmp_path: Path) -> None:
+    """Nothing tries again, and the file isn't made anew."""
+    await_silence()
+    path = tmp_path / "runs.db"
+    saver = SqliteSaver(path, serde=PlainSerde())
+    claimed(saver, "t")
+    path.unlink()
+    saver.close()
+    assert (saver.closed, heartbeats(), path.exists()) == (True, [], False)
 
 
 def test_a_beat_pushes_the_expiry_on(tmp_path: Path) -> None:

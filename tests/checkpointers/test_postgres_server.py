@@ -803,6 +803,24 @@ def test_what_could_not_be_given_back_is_given_back_by_the_next_beat(postgres_ur
             assert saver._holder.owed() == []
 
 
+def test_a_closed_saver_gives_back_later_what_it_could_not(server: Server) -> None:
+    """As when its server is away: other processes of this machine would wait for it as long as this one lives."""
+    saver = open_saver(server.url(), timeout=0.1, lease=0.3)
+    claimed(saver, "closed")
+    server.kill()
+    saver.close()
+    assert saver.closed
+    with pytest.raises(SaverError, match="is closed"):
+        saver.load("closed")
+    server.start()
+    for thread in threading.enumerate():
+        if thread.name == "flowfn-lease":
+            thread.join(60)
+    with contextlib.closing(psycopg.connect(server.url())) as other:
+        query = "SELECT owner FROM flowfn.thread WHERE id = 'closed'"
+        assert other.execute(query).fetchall() == [(None,)]
+
+
 @pytest.mark.parametrize("error", [psycopg.OperationalError("the connection is lost"), KeyboardInterrupt()])
 @pytest.mark.parametrize(
     ("lending", "claim"),
