@@ -857,7 +857,7 @@ def test_what_a_claim_took_whose_answer_was_lost_is_given_back_by_the_next_beat(
         saver._renew()
         with contextlib.closing(psycopg.connect(postgres_url)) as other:
             assert other.execute("SELECT owner FROM flowfn.thread").fetchall() == [(None,)]
-        assert saver._holder._idle()
+        assert (saver._holder.doubted(), saver._holder.owed()) == ([], [])
 
 
 def test_a_run_that_ends_as_it_is_looked_at_is_not_adopted(
