@@ -32,13 +32,14 @@ meanwhile."""
 
 
 class _Due:
-    """A commit that is to be made, and what is done when it is."""
+    """A commit that is to be made, and what is done when it is; `told`: whether it was, also where nobody waited."""
 
-    __slots__ = ("commit", "written")
+    __slots__ = ("commit", "told", "written")
 
     def __init__(self, commit: Commit, written: asyncio.Future[None]) -> None:
         self.commit = commit
         self.written = written
+        self.told = False
 
 
 class _Group:
@@ -114,7 +115,7 @@ class Committer:
 async def _let_be_made(due: _Due, loop: asyncio.AbstractEventLoop) -> None:
     """Wait for a commit whose maker was cancelled: he gives the thread's lease back next, and whoever looks at the
     thread then would see it change without an owner. Who is cancelled again leaves at once."""
-    if due.written.cancelled():
+    if not due.told:  # it may have been since he was cancelled, in the same turn
         due.written = loop.create_future()
         with suppress(Exception):
             await due.written
@@ -143,6 +144,7 @@ def _write(loop: asyncio.AbstractEventLoop, group: _Group) -> None:
 
 def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:
     for each, error in zip(due, errors, strict=True):
+        each.told = True
         if (written := each.written).done():
             continue
         if error is None:

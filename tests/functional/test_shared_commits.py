@@ -200,6 +200,22 @@ def test_who_is_cancelled_twice_does_not_wait_for_a_commit() -> None:
     assert asyncio.run(cancelled()) == [False, True]
 
 
+def test_who_is_cancelled_in_the_turn_in_which_a_commit_is_made_does_not_wait_for_it() -> None:
+    """It is made by the time when he hears of that, and nobody tells him later."""
+    saver = Quick()
+
+    async def cancelled() -> tuple[list[list[str]], bool]:
+        waiting = asyncio.create_task(Committer().commit(saver, Commit("a"), Admission()))  # type: ignore[arg-type]
+        await asyncio.sleep(0)  # the turn whose end makes it comes next
+        assert saver.batches == []
+        waiting.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return saver.batches, waiting.cancelled()
+
+    assert asyncio.run(cancelled()) == ([["a"]], True)
+
+
 def test_a_workflow_that_never_suspends_can_be_cancelled(tmp_path: Path) -> None:
     """Its commits let the loop go on from time to time."""
 
