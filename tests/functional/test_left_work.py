@@ -41,7 +41,7 @@ class SlowToEnd(SaverAround):
         self.order: list[str] = []
 
     def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
-        if all(commit.status != "done" for commit in commits):
+        if not any(map(self.is_last, commits)):
             return super().commit(commits, wait=wait)
         if not wait:
             raise BlockingIOError("busy")
@@ -50,6 +50,9 @@ class SlowToEnd(SaverAround):
         made = super().commit(commits)
         self.order.append("made")
         return made
+
+    def is_last(self, commit: Commit) -> bool:
+        return commit.status == "done"
 
     def release(self, lease: Lease) -> None:
         self.order.append("released")
@@ -122,6 +125,76 @@ def test_a_run_that_is_cancelled_ends_when_its_commit_is_made(sync_world: World)
         assert (saver.order, wf.thread("t").status) == (["made", "released"], "done")
 
     asyncio.run(cancelled())
+
+
+class SlowToKeep(SlowToEnd):
+    """Of a run with `durability="exit"` the last commit is the only one."""
+
+    def is_last(self, commit: Commit) -> bool:
+        return True
+
+
+async def cancelled_again_and_again(running: asyncio.Task[Any]) -> None:
+    """As `anyio` does, in each turn of the loop until it has ended."""
+    while not running.done():
+        running.cancel()
+        await asyncio.sleep(0)
+    assert running.cancelled()
+
+
+def is_held(saver: Any) -> bool:
+    """Whether somebody has the thread, so that others wait for it."""
+    return saver.thread("t").owner is not None
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_run_that_is_cancelled_again_and_again_keeps_its_thread_while_its_tasks_run(
+    sync_world: World, is_nested: bool
+) -> None:
+    """G4: whoever waits for it calls no task beside itself, and gets what it gave."""
+    slow = Slow()
+    slow_task = task(slow, name="slow")
+
+    @task
+    async def around(number: int) -> int:
+        return await slow_task(number)
+
+    @entrypoint(checkpointer=sync_world.saver)
+    async def wf(number: int) -> int:
+        return await (around(number) if is_nested else slow_task(number))
+
+    async def cancelled() -> int:
+        running = asyncio.create_task(wf.ainvoke(1, thread_id="t"))
+        await asyncio.to_thread(slow.begun.wait, 60)
+        await cancelled_again_and_again(running)
+        kept = is_held(sync_world.saver)
+        slow.may_end.set()
+        assert kept
+        return await wf.ainvoke(None, thread_id="t")
+
+    assert (asyncio.run(cancelled()), slow.ran) == (1, 1)
+
+
+def test_a_run_that_is_cancelled_while_it_keeps_its_work_keeps_its_thread_while_its_tasks_run(
+    sync_world: World,
+) -> None:
+    """G4: also where the last commit is waited for no more."""
+    slow, saver = Slow(), SlowToKeep(sync_world.saver)
+
+    @entrypoint(checkpointer=saver)
+    async def wf(number: int) -> int:
+        return await task(slow, name="slow")(number)
+
+    async def cancelled() -> bool:
+        running = asyncio.create_task(wf.ainvoke(1, thread_id="t", durability="exit"))
+        await asyncio.to_thread(slow.begun.wait, 60)
+        await cancelled_again_and_again(running)
+        saver.may_end.set()
+        kept = is_held(saver)
+        slow.may_end.set()
+        return kept
+
+    assert asyncio.run(cancelled())
 
 
 def test_the_end_of_a_loop_waits_for_what_was_left_on_threads(capfd: pytest.CaptureFixture[str]) -> None:

@@ -80,12 +80,14 @@ def _give_up_children(frame: Frame, *, running: bool) -> None:
 
 
 async def _stop_children(frame: Frame, host: Host, error: BaseException) -> None:
-    """Let nothing of an attempt go on beyond it that was cancelled while it waited for its calls."""
+    """Let nothing of an attempt go on beyond it that was cancelled while it waited for its calls, but for code on
+    threads: nobody can stop that, and the run keeps its thread until it ends."""
     frame.closed = True
     stopped = frame.open_calls()
     _give_up_children(frame, running=True)
     if not isinstance(error, GeneratorExit):  # what is closed can't wait
         await host.let_stop(stopped)
+    frame.run.root.leave(frame.calls.open.copy().values())
 
 
 async def _settle_children(frame: Frame, host: Host) -> None:

@@ -82,8 +82,10 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
         raise
     finally:
         if not journal.released:
-            await _keep(run, journal)
-            await _release(run, journal)
+            try:
+                await _keep(run, journal)
+            finally:  # who is cancelled again, as anyio does in each turn of the loop, gives back all the same
+                await _release(run, journal)
 
 
 async def _keep(run: Run, journal: Journal) -> None:
