@@ -25,6 +25,16 @@ TTL = 30.0
 _holders: weakref.WeakValueDictionary[str, Holder] = weakref.WeakValueDictionary()
 
 
+class Doubt:
+    """A claim of a thread that may have taken it, though it ended with an error. Each is one of its own: what was read
+    for one, before another of the same thread ended, says nothing of that."""
+
+    __slots__ = ("thread",)
+
+    def __init__(self, thread: str) -> None:
+        self.thread = thread
+
+
 class Holder:
     """The leases that one open saver holds, and those that it owes: what couldn't be given back, or may have been lent
     to a claim that ended with an error.
@@ -43,7 +53,7 @@ class Holder:
         self.owner = str(owner)
         self._held: dict[str, int] = {}
         self._owed: set[Lease] = set()
-        self._doubted: set[str] = set()
+        self._doubted: set[Doubt] = set()
         self._taking: set[tuple[str, int]] = set()
         self._inherited = inherited
         self._lock = threading.Lock()
@@ -121,20 +131,21 @@ class Holder:
         if self._renew is None:
             return  # its rows are gone with it
         with self._lock:
-            self._doubted.update(threads)
+            self._doubted.update(map(Doubt, threads))
             if self._doubted:
                 self._start_beating()
 
-    def doubted(self) -> list[str]:
+    def doubted(self) -> list[Doubt]:
         """The threads of which it isn't known whether a claim took them."""
         with self._lock:
             return [*self._doubted]
 
-    def looked_at(self, threads: Iterable[str], rows: Iterable[Held]) -> None:
+    def looked_at(self, doubts: Iterable[Doubt], rows: Iterable[Held]) -> None:
         """Doubted threads were read: a lease in their rows that is this holder's, and that nobody has, is owed. One
-        that is just being taken isn't: if its claim ends with an error, that is another doubt."""
+        that is just being taken isn't, and stays in doubt: its claim may end with an error."""
         with self._lock:
-            self._doubted.difference_update(threads)
+            being_taken = {thread for thread, _ in list(self._taking)}
+            self._doubted.difference_update(doubt for doubt in doubts if doubt.thread not in being_taken)
             stray = [row for row in rows if row.owner == self.owner and not self.knows(row.thread, row.token)]
             self._owed.update(Lease(row.thread, row.token) for row in stray)
 
@@ -161,7 +172,8 @@ class Holder:
     def close(self) -> list[str]:
         """Give up all leases and end the heartbeat; the threads whose rows may still name this holder."""
         with self._lock:
-            threads = {*self._held, *(lease.thread for lease in self._owed), *self._doubted}
+            debts: list[Lease | Doubt] = [*self._owed, *self._doubted]
+            threads = {*self._held, *(debt.thread for debt in debts)}
             self._held.clear()
             self._owed.clear()
             self._doubted.clear()

@@ -195,8 +195,9 @@ class PostgresSaver(CheckpointSaver):
     def _look(self) -> None:
         """Find out which threads claims took whose answers were lost."""
         if doubted := self._holder.doubted():
+            threads = {doubt.thread for doubt in doubted}
             with suppress(SaverError):
-                rows = self._database.run(lambda db: postgres_leases.leases_of(db, doubted))
+                rows = self._database.run(lambda db: postgres_leases.leases_of(db, threads))
                 self._holder.looked_at(doubted, rows)
 
     # -- writing ----------------------------------------------------------------------------------

@@ -108,11 +108,11 @@ class SqliteSaver(CheckpointSaver):
                     found = sqlite_threads.lease_of(db, thread)
                     if found is None or found.live_owner() is None:
                         self._lend(db, found, thread, lent)
+            leases = {lease.thread: lease for lease in lent}
+            return [leases.pop(thread, None) for thread in threads]
         except BaseException:
             self._holder.drop_all(lent)
             raise
-        leases = {lease.thread: lease for lease in lent}
-        return [leases.pop(thread, None) for thread in threads]
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         with self._database.reading() as db:
@@ -176,7 +176,7 @@ class SqliteSaver(CheckpointSaver):
     def _look(self, db: sqlite3.Cursor) -> None:
         """Find out which threads claims took that nobody was told of."""
         doubted = self._holder.doubted()
-        found = [sqlite_threads.lease_of(db, thread) for thread in doubted]
+        found = [sqlite_threads.lease_of(db, thread) for thread in {doubt.thread for doubt in doubted}]
         self._holder.looked_at(doubted, [held for held in found if held is not None])
 
     # -- writing ----------------------------------------------------------------------------------

@@ -113,11 +113,12 @@ class Committer:
 
 
 async def _let_be_made(due: _Due, loop: asyncio.AbstractEventLoop) -> None:
-    """Wait for a commit whose maker was cancelled: he gives the thread's lease back next, and whoever looks at the
-    thread then would see it change without an owner. Who is cancelled again leaves at once."""
-    if not due.told:  # it may have been since he was cancelled, in the same turn
+    """Wait for a commit whose maker was cancelled, however often he is, as anyio does in each turn: he gives the
+    thread's lease back next, and whoever looks at the thread then would see it change without an owner. The price: he
+    ends when the saver does, within its timeout."""
+    while not due.told:  # it may have been since he was cancelled, in the same turn
         due.written = loop.create_future()
-        with suppress(Exception):
+        with suppress(Exception, asyncio.CancelledError):
             await due.written
 
 

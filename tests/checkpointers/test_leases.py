@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pytest
 
 from checkpointers import MemorySaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed
-from checkpointers.leases import Held, Holder, is_alive
+from checkpointers.leases import Doubt, Held, Holder, is_alive
 from checkpointers.liveness import Owner, start_of
 from flowfn.errors import DatabaseLocked, LeaseLost, SaverError
 from flowfn.ports import Busy, Commit, Lease, Versioned
@@ -70,21 +70,58 @@ def test_what_a_claim_took_that_ended_with_an_error_is_given_back_unless_another
     holder = Holder(saver.renew)
     row = Held(1, "t", holder.owner, 7, LASTING)
 
-    def owed_after(look: Callable[[], None]) -> list[Lease]:
-        with pytest.raises(ConnectionError), holder.taking("t", []):
-            raise ConnectionError
-        look()
-        assert holder.doubted() == []
+    def owed_after(look: Callable[[list[Doubt]], None]) -> list[Lease]:
+        fail_to_claim(holder)
+        look(holder.doubted())
         return holder.owed()
 
-    def look_while_taking() -> None:
+    def look_while_taking(doubts: list[Doubt]) -> None:
         with holder.taking("t", []):
-            holder.looked_at(["t"], [row])
+            holder.looked_at(doubts, [row])
 
     assert owed_after(look_while_taking) == []
-    assert owed_after(lambda: holder.looked_at(["t"], [row._replace(owner=str(this_process()))])) == []
-    assert owed_after(lambda: holder.looked_at(["t"], [row])) == [Lease("t", 7)]
+    assert [doubt.thread for doubt in holder.doubted()] == ["t"]
+    assert owed_after(lambda all: holder.looked_at(all, [row._replace(owner=str(this_process()))])) == []
+    assert holder.doubted() == []
+    assert owed_after(lambda doubts: holder.looked_at(doubts, [row])) == [Lease("t", 7)]
     holder.close()
+
+
+def test_what_was_read_before_another_claim_ended_with_an_error_says_nothing_of_that() -> None:
+    """It may have taken the thread since: nobody would look at it again."""
+    saver = Renewing()
+    holder = Holder(saver.renew)
+    fail_to_claim(holder)
+    doubts = holder.doubted()
+    fail_to_claim(holder)
+    holder.looked_at(doubts, [])
+    assert [doubt.thread for doubt in holder.doubted()] == ["t"]
+    holder.close()
+
+
+def fail_to_claim(holder: Holder) -> None:
+    with pytest.raises(ConnectionError), holder.taking("t", []):
+        raise ConnectionError
+
+
+def test_many_leases_that_were_taken_as_ctrl_c_came_are_given_back(tmp_path: Path) -> None:
+    """It comes when the transaction has ended, and they are put in the order in which they were asked for."""
+
+    class Interrupted(list[str]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[str]:
+            self.looks += 1
+            if self.looks == 2:
+                raise KeyboardInterrupt
+            return super().__iter__()
+
+    with SqliteSaver(tmp_path / "runs.db", serde=PlainSerde()) as saver:
+        with pytest.raises(KeyboardInterrupt):
+            saver.claim_free(Interrupted(["a", "b"]))
+        saver._renew()
+        with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as other:
+            assert other.execute("SELECT owner FROM thread").fetchall() == [(None,), (None,)]
 
 
 class Renewing:

@@ -178,7 +178,7 @@ def test_a_run_that_is_cancelled_again_and_again_keeps_its_thread_while_its_task
 def test_a_run_that_is_cancelled_while_it_keeps_its_work_keeps_its_thread_while_its_tasks_run(
     sync_world: World,
 ) -> None:
-    """G4: also where the last commit is waited for no more."""
+    """G4: also where it is cancelled as it makes its last commit."""
     slow, saver = Slow(), SlowToKeep(sync_world.saver)
 
     @entrypoint(checkpointer=saver)
@@ -188,8 +188,10 @@ def test_a_run_that_is_cancelled_while_it_keeps_its_work_keeps_its_thread_while_
     async def cancelled() -> bool:
         running = asyncio.create_task(wf.ainvoke(1, thread_id="t", durability="exit"))
         await asyncio.to_thread(slow.begun.wait, 60)
-        await cancelled_again_and_again(running)
+        cancelling = asyncio.create_task(cancelled_again_and_again(running))
+        await asyncio.to_thread(saver.begun.wait, 60)
         saver.may_end.set()
+        await cancelling
         kept = is_held(saver)
         slow.may_end.set()
         return kept
