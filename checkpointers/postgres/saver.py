@@ -7,6 +7,9 @@ former holder comes after.
 
 A lease counts while its process lives, if that is on this machine, and elsewhere until it expires by the
 server's clock, which a heartbeat pushes on: no session has to last, as it wouldn't behind a pooler.
+
+A run waits once for a server that is away: where a commit has done so in vain, what is left to do under its lease is
+tried, and not waited for, so that the run's caller is told in time.
 """
 
 from __future__ import annotations
@@ -83,6 +86,8 @@ class PostgresSaver(CheckpointSaver):
         )
         self._group = GroupCommit()
         self._holder = Holder(self._renew, ttl=lease)
+        self._in_vain: set[int] = set()
+        """The tokens of leases under which a commit has waited in vain for the server, until one is made again."""
 
     @property
     def inline(self) -> bool:
@@ -170,11 +175,14 @@ class PostgresSaver(CheckpointSaver):
     def release(self, lease: Lease) -> None:
         if self._holder.refuses(lease):
             return
+        patient = lease.token not in self._in_vain
         try:
-            self._database.run(lambda db: postgres_leases.take_back(db, [lease]))
+            self._database.run(lambda db: postgres_leases.take_back(db, [lease]), patient=patient)
         except BaseException:
             self._holder.owe(lease)
             raise
+        finally:
+            self._in_vain.discard(lease.token)
         self._holder.drop(lease)
 
     def _renew(self) -> None:
@@ -221,14 +229,17 @@ class PostgresSaver(CheckpointSaver):
             made = postgres_sending.write(db, mine, self._heads)
             return [*made, *postgres_sending.made_before(db, mine, made)] if before else made
 
+        tokens = [None if one.lease is None else one.lease.token for one in mine]
         try:
-            made = self._database.commit(work) if mine else []
+            made = self._database.commit(work, patient=not self._in_vain.issuperset(tokens)) if mine else []
         except DatabaseUnreachable as error:
+            self._in_vain.update(token for token in tokens if token is not None)
             return [_alike(error) for _ in commits]
         except Exception as error:
             if len(commits) == 1:
                 return [error]
             return self._write_each(commits, again=again)
+        self._in_vain.difference_update(tokens)
         kept = set(map(id, made))
         return [self._answer(commit, id(commit) in kept) for commit in commits]
 
@@ -293,7 +304,8 @@ class PostgresSaver(CheckpointSaver):
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         token = self._holder.token(thread)
         found = self._database.run(
-            lambda db: postgres_reading.load(db, thread, namespace, checkpoint, self._values)
+            lambda db: postgres_reading.load(db, thread, namespace, checkpoint, self._values),
+            patient=token not in self._in_vain,
         )
         if found is None:
             return None

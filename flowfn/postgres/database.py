@@ -1,10 +1,10 @@
 """The connections to one Postgres database: opening, trying again, forks.
 
 Rule: one connection commits, under `lock`; whatever else there is to do borrows one of a pool. A connection
-that is lost is replaced and the work on it done again, for `timeout` seconds; so the work must be such that
-doing it twice does no harm. Where a server takes no writes any more, as another one does since a failover, all
-connections to it are replaced, once for each work: the URL may lead to the other. A connection never crosses a
-fork: the child opens its own and leaves its parent's alone.
+that is lost is replaced and the work on it done again, for `timeout` seconds, unless whoever asks has waited as long
+before; so the work must be such that doing it twice does no harm. Where a server takes no writes any more, as another
+one does since a failover, all connections to it are replaced, once for each work: the URL may lead to the other. A
+connection never crosses a fork: the child opens its own and leaves its parent's alone.
 
 What a connection leads to may lack the last commits that were made on another: a standby that didn't have them all was
 promoted, or a backup restored. So what the owner remembers is forgotten with each new connection.
@@ -115,25 +115,26 @@ class Database:
 
     # -- work -------------------------------------------------------------------------------------
 
-    def commit(self, work: Callable[[Connection], T]) -> T:
+    def commit(self, work: Callable[[Connection], T], *, patient: bool = True) -> T:
         """Do work on the committing connection; the caller holds `lock`. Errors come out typed."""
-        done = self._commit(work)
+        done = self._commit(work, patient)
         self._has_written = True
         return done
 
-    def _commit(self, work: Callable[[Connection], T]) -> T:
-        return self._patiently(lambda connections, left: _Tidy(connections.committing()), work)
+    def _commit(self, work: Callable[[Connection], T], patient: bool = True) -> T:
+        return self._try(lambda connections, left: _Tidy(connections.committing()), work, patient)
 
-    def run(self, work: Callable[[Connection], T]) -> T:
+    def run(self, work: Callable[[Connection], T], *, patient: bool = True) -> T:
         """Do work on a connection of the pool. Errors come out typed."""
-        return self._patiently(lambda connections, left: connections.borrowed(left), work)
+        return self._try(lambda connections, left: connections.borrowed(left), work, patient)
 
-    def _patiently(
+    def _try(
         self,
         connected: Callable[[_Connections, float], AbstractContextManager[Connection]],
         work: Callable[[Connection], T],
+        patient: bool,
     ) -> T:
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + (self._timeout if patient else 0)
         renewed = False
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
             connections = self._opened()

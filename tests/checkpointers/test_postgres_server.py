@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import os
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -39,6 +41,7 @@ from flowfn.errors import (
     SerializationError,
 )
 from flowfn.ports import Begin, Busy, Commit, Lease, Versioned
+from flowfn.postgres import database as postgres_database
 from flowfn.postgres.database import _Connections as Connections
 from flowfn.postgres.errors import is_there
 from flowfn.postgres.schema import Connection, Schema
@@ -121,6 +124,77 @@ def test_a_run_outlives_a_restart_within_the_timeout(server: Server) -> None:
 
         assert flow.invoke(3, thread_id="restarted") == [0, 1, 2]
         assert flow.get_state(thread_id="restarted").values == [0, 1, 2]
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were waited for a server, each at once."""
+    waited: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(waited), sleep=waited.append)
+    monkeypatch.setattr(postgres_database, "time", clock)
+    monkeypatch.setattr(postgres_database, "_GLANCE", 0.001)
+    return waited
+
+
+@pytest.mark.parametrize("tasks", [1, 4])
+@pytest.mark.parametrize("caller", ["blocking", "asyncio"])
+def test_a_run_waits_once_for_a_server_that_is_away(
+    server: Server, waits: list[float], caller: str, tasks: int
+) -> None:
+    """One commit waits for `timeout`; what is left to do after that, such as giving the lease back, doesn't again."""
+
+    @task
+    def work(number: int) -> int:
+        if number == 0:
+            server.kill()
+        return number
+
+    with PostgresSaver(server.url(), timeout=2) as saver:
+
+        @entrypoint(checkpointer=saver)
+        def flow(n: int) -> list[int]:
+            return [each.result() for each in work.map(range(n))]
+
+        thread = f"{caller} {tasks}"
+
+        def call() -> Any:
+            if caller == "asyncio":
+                return asyncio.run(flow.ainvoke(tasks, thread_id=thread))
+            return flow.invoke(tasks, thread_id=thread)
+
+        with pytest.raises(DatabaseUnreachable):
+            call()
+        assert round(sum(waits)) == 2
+        server.start()
+
+
+def test_a_new_call_waits_for_a_server_though_another_did_in_vain(server: Server, waits: list[float]) -> None:
+    """It may be back by then."""
+    with open_saver(server.url(), timeout=2) as saver:
+        lease = claimed(saver, "given up")
+        server.kill()
+        (refusal,) = saver.commit([Commit("given up", lease)])
+        assert isinstance(refusal, DatabaseUnreachable)
+        waits.clear()
+        with pytest.raises(DatabaseUnreachable):
+            saver.claim("new")
+        assert round(sum(waits)) == 2
+        server.start()
+
+
+def test_a_run_whose_commits_are_made_again_waits_again(server: Server, waits: list[float]) -> None:
+    """What goes on upon threads after a commit that was given up may last for longer than the server is away."""
+    with open_saver(server.url(), timeout=2) as saver:
+        lease = claimed(saver, "back")
+        for _ in range(2):
+            waits.clear()
+            server.kill()
+            for _ in range(2):
+                (refusal,) = saver.commit([Commit("back", lease)])
+                assert isinstance(refusal, DatabaseUnreachable)
+            assert round(sum(waits)) == 2
+            server.start()
+            assert saver.commit([Commit("back", lease)]) == [None]
 
 
 def terminated(connection: Connection) -> None:
