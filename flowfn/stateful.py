@@ -188,7 +188,7 @@ class Stateful:
 
     async def _on_saver(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         from flowfn.engine.runs.leasing import on_saver
-        from flowfn.invocation.places import loop_hosts
+        from flowfn.invocation.hosts import loop_hosts
 
         saver, host = self._saver(), loop_hosts().own
         return await self._once_free(lambda: on_saver(saver, host, function, *args, **kwargs))

@@ -478,7 +478,7 @@ class Workflow(Stateful, Generic[P, R]):
     def _due(self, config: Config | None) -> dict[str, Order]:
         """How to go on with each run that is due, by its thread."""
         from flowfn.history.due import due
-        from flowfn.invocation.places import blocking_hosts
+        from flowfn.invocation.hosts import blocking_hosts
 
         if not self._has_own_name:
             raise InvalidInput(UNNAMED)

@@ -27,8 +27,8 @@ from flowfn.errors import FlowError, InvalidInput, NoCheckpointer, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.identity.made_with.together import part
 from flowfn.invocation.asking import answers, asked, continued
+from flowfn.invocation.hosts import blocking_hosts, hosts_in_turn
 from flowfn.invocation.nesting import is_part_of
-from flowfn.invocation.places import blocking_hosts, hosts_in_turn
 from flowfn.invocation.reading import waits_for_itself
 from flowfn.logs import logger
 from flowfn.options import check_option, nearly

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from flowfn.errors import Cancelled
 from flowfn.hosts.stepping import SteppedStream
 from flowfn.hosts.streams import LoopStream, ThreadStream
+from flowfn.invocation.hosts import blocking_hosts, hosts_in_turn, may_go_in_steps
 from flowfn.invocation.order import Started
-from flowfn.invocation.places import blocking_hosts, hosts_in_turn, may_go_in_steps
 from flowfn.invocation.reading import opened
 from flowfn.invocation.running import prepare
 from flowfn.python.event_loop import held_up

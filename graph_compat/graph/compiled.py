@@ -276,7 +276,7 @@ class CompiledGraph(Nested):
 
     async def _updated(self, update: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Make an update beside the event loop, which its edges' coroutines run on."""
-        from flowfn.invocation.places import loop_hosts
+        from flowfn.invocation.hosts import loop_hosts
 
         found: dict[str, Any]
         with routing_on_this_loop():
