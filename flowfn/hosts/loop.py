@@ -67,14 +67,15 @@ FEW = 64
 class LoopHost:
     """Runs attempts on the running event loop."""
 
-    def __init__(self, *, workers: int = MAX_WORKERS, clock: Clock = SYSTEM) -> None:
+    workers = MAX_WORKERS
+
+    def __init__(self, *, clock: Clock = SYSTEM) -> None:
         self.loop = needed_loop()
         self.thread = threading.get_ident()
         self.clock = clock
         self.now = clock.now
         self.since = clock.since
         self.elapsed = clock.elapsed
-        self.workers = workers
         self._shared = shared(self.loop)
         self._saver: Saver | None = None
         self._admission: Admission
@@ -89,7 +90,7 @@ class LoopHost:
     @cached_property
     def threads(self) -> ThreadHost:
         """Where sync functions go; made for the first of them, whichever thread asks."""
-        made = ThreadHost(workers=self.workers, loop=self, clock=self.clock)
+        made = ThreadHost(loop=self, clock=self.clock)
         found: ThreadHost = vars(self).setdefault("threads", made)
         return found
 
