@@ -159,7 +159,7 @@ class Housekeeping(ABC):
         """
         row = self.thread(source_thread_id)
         if row is not None:
-            add_thread(self, target_thread_id, row, items_of(self, source_thread_id, self.keeps_deltas))
+            add_thread(self, target_thread_id, row, items_of(self, source_thread_id))
 
     def _retain(self, commits: Sequence[Commit]) -> None:
         """After runs have ended: forget what `retention` doesn't keep of their threads, unless the next run is on."""
@@ -221,10 +221,10 @@ def _taken(id: str) -> InvalidInput:
     return InvalidInput(f"There is a thread {id!r} already. Pass another id, or delete_thread() it first.")
 
 
-def items_of(saver: Housekeeping, thread: str, deltas: bool) -> list[Item]:
+def items_of(saver: Housekeeping, thread: str) -> list[Item]:
     """What commits would have made a thread, in their order: values that a checkpoint shares aren't named again.
 
-    `deltas`: values that changed a little are what changed in them, as they are kept; else each is whole.
+    Where the saver keeps deltas, values that changed a little are what changed in them; else each is whole.
 
     Raises:
         DecryptionError: they are encrypted, and the saver has no keys.
@@ -246,7 +246,7 @@ def items_of(saver: Housekeeping, thread: str, deltas: bool) -> list[Item]:
             if base.id != row.parent:
                 found = saver.load(thread, namespace, row.parent)
                 base = None if found is None else found.checkpoint
-        items.append(row._replace(values=_changed(row, base, deltas)))
+        items.append(row._replace(values=_changed(row, base, saver.keeps_deltas)))
         if loaded.writes:
             items.append(Writes(namespace, id, loaded.writes))
         made.add((namespace, id))

@@ -50,7 +50,7 @@ def export_thread(saver: Housekeeping, thread_id: str) -> bytes:
         raise UnknownThread(
             f"There is no thread {thread_id!r} to export. `flowfn ls` lists those that there are."
         )
-    items = [_packed(item) for item in items_of(saver, thread_id, saver.keeps_deltas)]
+    items = [_packed(item) for item in items_of(saver, thread_id)]
     return _BEGINNING + zlib.compress(ormsgpack.packb([list(row[:_PARTS]), items]))
 
 
