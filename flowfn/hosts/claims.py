@@ -19,11 +19,6 @@ from flowfn.hosts.admission import Admission
 from flowfn.hosts.workers import run_soon
 from flowfn.ports import ClaimsTogether, Lease, Saver
 
-_Due = tuple[str, "asyncio.Future[Lease | None]", dict[str, Lease | None]]
-"""A thread, who waits for it, and under `_END` what came of that first: the lease was taken, or he left (None)."""
-
-_END = "end"
-
 _Leases = Sequence[Lease | None] | BaseException
 
 
@@ -34,6 +29,27 @@ class _Claims(Saver, ClaimsTogether, Protocol):
 def claims_together(saver: Saver) -> TypeGuard[_Claims]:
     """Whether it is one, by the name of the method: each run asks, and `isinstance` of a protocol takes 5 µs."""
     return hasattr(saver, "claim_free")
+
+
+class _Due:
+    """A thread that somebody wants the lease of, and `taken`, which he awaits."""
+
+    __slots__ = ("_end", "taken", "thread")
+
+    def __init__(self, thread: str, taken: asyncio.Future[Lease | None]) -> None:
+        self.thread = thread
+        self.taken = taken
+        self._end: dict[None, Lease | None] = {}
+        """What came first, in its only item: the lease was taken, or he left (None). `setdefault` is one step, so that
+        of two threads that ask each hears the same."""
+
+    def ends_with(self, lease: Lease | None) -> Lease | None:
+        """What it ended with: this, unless it had ended before."""
+        return self._end.setdefault(None, lease)
+
+    def left_over(self) -> Lease | None:
+        """The lease that was taken; it is handed out once."""
+        return self._end.pop(None, None)
 
 
 class Claimer:
@@ -50,13 +66,13 @@ class Claimer:
         if due is None:
             self._due[id(saver)] = due = (saver, [])
             loop.call_soon(self._flush, loop, id(saver))
-        end: dict[str, Lease | None] = {}
-        due[1].append((thread, taken, end))
+        mine = _Due(thread, taken)
+        due[1].append(mine)
         try:
             with admission:
                 return await taken
         except asyncio.CancelledError:
-            _give_back(saver, end.setdefault(_END, None))
+            _give_back(saver, mine.ends_with(None))
             raise
 
     def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
@@ -70,8 +86,8 @@ class Claimer:
             try:
                 loop.call_soon_threadsafe(_tell, due, leases)
             except RuntimeError:  # the loop has ended, and nobody waits
-                for _, _, end in due:
-                    _give_back(saver, end.pop(_END, None))
+                for each in due:
+                    _give_back(saver, each.left_over())
 
         try:
             run_soon(claim_and_tell)
@@ -82,24 +98,24 @@ class Claimer:
 def _claimed(saver: ClaimsTogether, due: list[_Due]) -> _Leases:
     """The leases, or why there are none; those of who has left meanwhile are given back."""
     try:
-        leases = saver.claim_free([thread for thread, _, _ in due])
+        leases = saver.claim_free([each.thread for each in due])
     except BaseException as error:
         return error
-    for (_, _, end), lease in zip(due, leases, strict=True):
-        if end.setdefault(_END, lease) is not lease:
+    for each, lease in zip(due, leases, strict=True):
+        if each.ends_with(lease) is not lease:
             _give_back(saver, lease)
     return leases
 
 
 def _tell(due: list[_Due], leases: _Leases) -> None:
     if isinstance(leases, BaseException):
-        for _, taken, _ in due:
-            if not taken.done():
-                taken.set_exception(leases)
+        for each in due:
+            if not each.taken.done():
+                each.taken.set_exception(leases)
         return
-    for (_, taken, _), lease in zip(due, leases, strict=True):
-        if not taken.done():
-            taken.set_result(lease)
+    for each, lease in zip(due, leases, strict=True):
+        if not each.taken.done():
+            each.taken.set_result(lease)
 
 
 def _give_back(saver: ClaimsTogether, lease: Lease | None) -> None:
