@@ -58,16 +58,9 @@ async def take_lease(
             if left != before:  # it may have been free since it was found busy
                 continue
             if on_busy == "reject":
-                raise ThreadBusy(
-                    f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
-                    "over with on_busy='cancel', or use another thread_id"
-                )
+                raise _rejected(thread, taken)
             if delay == LONGEST_WAIT and in_vain is not None and in_vain():
-                raise ThreadBusy(
-                    f"thread {thread!r} is held by a run whose stream this code reads itself, and which goes on when "
-                    "that is read: read the stream to its end, or close it, before this call; on_busy='cancel' takes "
-                    "the thread over from it"
-                )
+                raise _waits_for_itself(thread)
             if on_wait is not None:
                 await on_wait()
                 on_wait = None
@@ -77,6 +70,20 @@ async def take_lease(
         if isinstance(taken, Lease):
             await give_back(saver, host, taken)
         raise
+
+
+def _rejected(thread: str, holder: Busy) -> ThreadBusy:
+    return ThreadBusy(
+        f"thread {thread!r} is held by a live run ({holder.owner}): wait with on_busy='wait', take it over with "
+        "on_busy='cancel', or use another thread_id"
+    )
+
+
+def _waits_for_itself(thread: str) -> ThreadBusy:
+    return ThreadBusy(
+        f"thread {thread!r} is held by a run whose stream this code reads itself, and which goes on when that is read: "
+        "read the stream to its end, or close it, before this call; on_busy='cancel' takes the thread over from it"
+    )
 
 
 async def asked_by_now(saver: Saver, host: Host, thread: str) -> frozenset[str]:
