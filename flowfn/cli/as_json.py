@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from flowfn.history.call_trees import folded
 from flowfn.history.reading import CallView, ThreadView, Unreadable, describe
-from flowfn.history.within import folded
 from flowfn.ports import ThreadRow
 from flowfn.rendering import represented
 from flowfn.values import Interrupt

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from flowfn.drawing.waits import critical
+from flowfn.history.call_trees import with_inner
 from flowfn.history.reading import CallView, ThreadView
-from flowfn.history.within import with_inner
 from flowfn.rendering import duration, printable
 
 __all__ = ["Bar", "Line", "Timeline", "timeline"]

@@ -17,9 +17,9 @@ from flowfn.engine.questions.waiting import read_pending
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import DOUBT, NodeRecord
 from flowfn.errors import DecryptionError, FlowError
+from flowfn.history.call_trees import folded, with_inner
 from flowfn.history.state import RecordedCall, recorded_calls
 from flowfn.history.supersteps import NodeTask, leads_to, node_tasks
-from flowfn.history.within import folded, with_inner
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report

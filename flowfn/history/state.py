@@ -17,7 +17,7 @@ from flowfn.engine.records.record import NodeRecord, Record
 from flowfn.engine.records.rows import decode_checkpoint
 from flowfn.engine.replay.lost import log_command_refused
 from flowfn.errors import UnknownCheckpoint, UnknownPart
-from flowfn.history.within import folded
+from flowfn.history.call_trees import folded
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import Loaded, Saver, WriteRow
 from flowfn.pregel.apply import Batch, advance, amend, apply
