@@ -4,8 +4,9 @@
   `pace` says; `settling` runs what they take, and `pipelining` records it where commits take their time.
 - `loop`: the asyncio host; `in_task` runs what it takes. `shared`: what all runs of one loop share. `admission` says
   when a run begins, or a call of one with many, `claims` gathers the leases that runs want at once, and `commits` what
-  they write, of which `outcomes` says what came of it; `deadlines`; `on_thread`: what blocks, beside the loop;
-  `moment`: how long the loop stands still for it; `wakes`: how it hears of what has ended there.
+  they write, of which `outcomes` says what came of it; `deadlines` cancels coroutines whose time is up;
+  `on_thread`: what blocks, beside the loop; `moment`: how long the loop stands still for it; `wakes`: how it hears of
+  what has ended there.
 - The branches of one frame's code on a loop: `numbering` says which one runs, `recognising` which of the recorded ones
   that is, by what `branch_calls` says of it, and `branch_arguments` of what it is given. Whose a record is, is decided
   in `engine/replay/belonging.py`; `patience`: how long a call is held for the branch that has left it, by `standing`,
