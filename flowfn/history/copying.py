@@ -62,25 +62,45 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
     saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
     old = saver.thread(loaded.thread)
     begin = None if old is None else Begin(old.workflow, old.call).on_thread()
-    asked = [] if before is not None else read_pending(saver.serde, loaded.writes)
-    writes = loaded.writes
-    status = WAITS if asked else _status(saver, loaded, old)
-    if before is not None:
-        loaded, writes = rewound(saver, loaded, before)
-        status = WAITS
-    copy = _Copy(saver, thread, _since(saver, loaded))
-    for memory in _memories(saver, loaded):
-        copy.remember(memory)
-    copy.add(loaded, [write for write in writes if write.task != RUN_TASK])
-    copy.remember_since(all_of_them=before is None)
-    if asked and (waiting := copy.asked_alike(loaded.thread, asked)):
-        row = one_row(RUN_TASK, QUESTION, saver.serde.dumps([tuple(question) for question in waiting]))
-        copy.items.append(Writes("", copy.spots["", loaded.checkpoint.id][1], [row]))
-        status = "interrupted"
+    copy, status = (
+        _copied(saver, loaded, thread, old) if before is None else _rewound(saver, loaded, thread, before)
+    )
     with alone(saver, thread) as lease:
         if saver.load(thread) is not None:  # it came to be meanwhile
             raise _taken(thread)
         commit(saver, Commit(thread, lease, copy.items, begin, status, release=True))
+
+
+def _copied(saver: Saver, loaded: Loaded, thread: str, old: ThreadRow | None) -> tuple[_Copy, Status]:
+    """A copy of a checkpoint with all that was recorded under it, and how it stands."""
+    asked = read_pending(saver.serde, loaded.writes)
+    copy = _copy_of(saver, loaded, thread, loaded.writes)
+    copy.remember_since(all_of_them=True)
+    if not asked:
+        return copy, _status(saver, loaded, old)
+    waiting = copy.asked_alike(loaded.thread, asked)
+    if not waiting:
+        return copy, WAITS
+    row = one_row(RUN_TASK, QUESTION, saver.serde.dumps([tuple(question) for question in waiting]))
+    copy.items.append(Writes("", copy.spots["", loaded.checkpoint.id][1], [row]))
+    return copy, "interrupted"
+
+
+def _rewound(saver: Saver, head: Loaded, thread: str, before: str) -> tuple[_Copy, Status]:
+    """A copy of where the last run was before it made a call, and how it stands."""
+    loaded, writes = rewound(saver, head, before)
+    copy = _copy_of(saver, loaded, thread, writes)
+    copy.remember_since(all_of_them=False)
+    return copy, WAITS
+
+
+def _copy_of(saver: Saver, loaded: Loaded, thread: str, writes: Sequence[WriteRow]) -> _Copy:
+    """A copy of a checkpoint with these of its rows, and of what nested runs remembered when it was made."""
+    copy = _Copy(saver, thread, _since(saver, loaded))
+    for memory in _memories(saver, loaded):
+        copy.remember(memory)
+    copy.add(loaded, [write for write in writes if write.task != RUN_TASK])
+    return copy
 
 
 def _taken(thread: str) -> InvalidInput:
