@@ -62,12 +62,20 @@ def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | Non
         if key in ("configurable", "metadata") and old:
             merged[key] = {**old, **value}
         elif key == "tags" and old:
-            merged[key] = [*old, *(tag for tag in value if tag not in old)]
+            merged[key] = [*old, *value]
         elif key == "callbacks" and old:
             merged[key] = _of_both(old, value)
         else:
             merged[key] = value
     return merged
+
+
+def config_inside(around: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What code inside a run, or a runnable, is configured by: a tag that is around it isn't repeated there."""
+    told, tags = around.get("tags") or (), given.get("tags") or ()
+    return merged_config(
+        around, {**given, "tags": [tag for tag in tags if tag not in told]} if tags else given
+    )
 
 
 def full_config(
@@ -82,7 +90,7 @@ def full_config(
         configurable = found.get("configurable") or {}
         if thread_id is not None or not _COORDINATES.isdisjoint(configurable):
             around = {**around, "configurable": {}}
-        found = merged_config(around, found)
+        found = config_inside(around, found)
     return found
 
 

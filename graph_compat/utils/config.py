@@ -7,7 +7,7 @@ from typing import Any
 
 from flowfn.context import current_frame
 from graph_compat.config import get_config, get_store
-from graph_compat.graph.configs import DEFAULT_RECURSION_LIMIT, merged_config, with_own_keys
+from graph_compat.graph.configs import DEFAULT_RECURSION_LIMIT, config_inside, merged_config, with_own_keys
 
 __all__ = ["ensure_config", "get_config", "get_store", "merge_configs", "patch_configurable"]
 
@@ -24,10 +24,10 @@ def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
         "recursion_limit": DEFAULT_RECURSION_LIMIT,
         "configurable": {},
     }
-    ambient = None if current_frame.get() is None else get_config()
-    for config in (ambient, *configs):
-        found = merged_config(found, with_own_keys(config))
-    return found
+    given = merge_configs(*map(with_own_keys, configs))
+    if current_frame.get() is None:
+        return merged_config(found, given)
+    return config_inside(merged_config(found, with_own_keys(get_config())), given)
 
 
 def merge_configs(*configs: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
+from langgraph._internal._config import ensure_config, merge_configs
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
@@ -487,3 +488,33 @@ async def what_a_graph_is_bound_to(t):
     for own in ({"recursion_limit": 3}, {"configurable": {"k": 1}}, {}, None):
         t.note("bound", graph.with_config(own).config)
     await t.invoke(graph.with_config(tags=["mine"]), {"x": []})
+
+
+async def tags_that_are_said_twice(t):
+    """A tag of a graph's and of its call's counts twice; one that is around the call isn't repeated."""
+    seen = []
+    inner = telling(t, seen).compile()
+    graph = inner.with_config(tags=["a", "b"]).with_config(tags=["a"])
+    t.note("bound", graph.config["tags"])
+
+    async def calls(state):
+        await t.call(graph, "invoke", state, {"tags": ["b", "c", "c"]})
+        return await t.call(inner, "invoke", state, {"tags": ["a"]})
+
+    for given in ({}, {"tags": ["a", "c"]}):
+        await t.invoke(graph, {"x": []}, given)
+        await t.invoke(one(t, calls).compile(), {"x": []}, given)
+    t.note("seen", seen)
+    t.note("merged", merge_configs({"tags": ["a"]}, {"tags": ["b", "a"]})["tags"])
+    t.note("whole", ensure_config({"tags": ["a"]}, {"tags": ["b", "a"]})["tags"])
+
+
+async def tags_that_a_node_looks_up(t):
+    """What a node's code makes a configuration of doesn't repeat the tags around it."""
+
+    def node(state):
+        t.note(
+            "tags", [ensure_config(*given)["tags"] for given in ((), ({"tags": ["a", "b"]}, {"tags": ["b"]}))]
+        )
+
+    await t.invoke(one(t, node).compile(), {"x": []}, {"tags": ["a"]})
