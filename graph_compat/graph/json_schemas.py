@@ -35,7 +35,7 @@ def model_of(schema: Any, name: str) -> type[BaseModel]:
 
     if _is_model(schema):
         return cast("type[BaseModel]", schema)
-    if has_fields(schema) and not _is_typed_dict(schema) and not is_dataclass(schema):
+    if has_fields(schema) and not _is_known_to_pydantic(schema):
         return _model_of_fields(schema, name)
 
     class Root(RootModel[Any]):
@@ -93,6 +93,11 @@ def _is_model(schema: Any) -> bool:
 
 def _is_typed_dict(schema: Any) -> bool:
     return hasattr(schema, "__required_keys__")
+
+
+def _is_known_to_pydantic(schema: Any) -> bool:
+    """Whether pydantic makes an instance of a class with fields: of another one it takes instances alone."""
+    return _is_typed_dict(schema) or is_dataclass(schema) or hasattr(schema, "_fields")
 
 
 def _model_of_fields(schema: Any, name: str) -> type[BaseModel]:

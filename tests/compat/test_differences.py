@@ -120,6 +120,7 @@ INSTEAD = {
     Name("policies", "a_node_that_cancels_itself"): "'notes': [\"During task with name 'a' and id '<U0>'\"]",
     Name("running", "threads_that_are_missing"): "Checkpointer requires one or more",
     Name("snapshots", "thread_is_required"): "Checkpointer requires one or more",
+    Name("schemas", "models_of_plain_classes"): "raises: 'nothing'\nraises: 'nothing'",
     Name("schemas", "channels_in_annotations"): "{'every': [1, 2, 4], 'last': 2, 'total': 2, 'untracked': 1}",
     Name(
         "streaming", "custom_chunks_inside_a_stream_inside_a_node"

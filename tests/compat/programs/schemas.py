@@ -665,13 +665,32 @@ async def models_of_inputs(t: Trace) -> None:
         a: int
         b: str = "b"
 
-    for schema in [Partial, Data, int]:
+    class Record(NamedTuple):
+        a: int
+        b: Annotated[str, operator.add] = "b"
+
+    for schema in [Partial, Data, Record, int]:
         graph = edges(StateGraph(schema).add_node("a", lambda state: None), ". a .").compile()
         model = graph.get_input_schema()
         t.note(model.__name__, model.model_json_schema())
         t.note("valid", model.model_validate(1 if schema is int else {"a": 1}).model_dump())
         t.raises(model.model_validate, "no")
         t.note("json", graph.get_input_jsonschema())
+
+
+@differs("a plain class has a schema")
+async def models_of_plain_classes(t: Trace) -> None:
+    """The model of an input that is a class with nothing but annotations."""
+
+    class Plain:
+        a: int
+        b: Annotated[list[str], operator.add]
+
+    graph = edges(StateGraph(Plain).add_node("a", lambda state: None), ". a .").compile()
+    model = graph.get_input_schema()
+    t.raises(model.model_json_schema)
+    t.raises(model.model_validate, {"a": 1, "b": []})
+    t.note("json", graph.get_input_jsonschema())
 
 
 async def models_in_a_typed_dict(t: Trace) -> None:
