@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from flowfn.runtime import StreamWriter
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import runtime_here
@@ -13,13 +13,16 @@ from graph_compat.langchain import config_around
 from graph_compat.langchain.invoking import config_here
 
 if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
+    from langchain_core.runnables import RunnableConfig as RunnableConfig
+
+    from graph_compat.constants import CONF as CONF
+    from graph_compat.store.base import BaseStore as BaseStore
 
 __all__ = ["get_config", "get_store", "get_stream_writer"]
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         "CONF": "graph_compat.constants",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.utils.runnable import RunnableLike
 
 if TYPE_CHECKING:
@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 __all__ = ["RunnableCallable", "RunnableLike"]
 
 # The class loads LangChain.
-__getattr__, __dir__ = lazily(__name__, {"RunnableCallable": "graph_compat.utils.runnable"})
+lend(__name__, {"RunnableCallable": "graph_compat.utils.runnable"})

@@ -1,6 +1,6 @@
 """Where nodes and tasks with a cache policy keep their results."""
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 # Modules that LangGraph's own imports have loaded by the time that a program looks at them.
-__getattr__, __dir__ = lazily(__name__, {}, ("base",))
+lend(__name__, modules=("base",))

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from flowfn import pregel
 from flowfn.pregel import Channel, folded, is_overwrite
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value, ValueChannel
+
+if TYPE_CHECKING:
+    from graph_compat.errors import EmptyChannelError as EmptyChannelError
+    from graph_compat.errors import InvalidUpdateError as InvalidUpdateError
+    from graph_compat.types import Overwrite as Overwrite
 
 __all__ = ["BinaryOperatorAggregate"]
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         **dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from flowfn import pregel
 from flowfn.pregel import Channel, is_overwrite, unwrapped
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from flowfn.values import MISSING
 from graph_compat.channels.base import Value, ValueChannel
 from graph_compat.errors import InvalidUpdateError
+
+if TYPE_CHECKING:
+    from graph_compat.errors import EmptyChannelError as EmptyChannelError
 
 __all__ = ["DeltaChannel"]
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         "EmptyChannelError": "graph_compat.errors",

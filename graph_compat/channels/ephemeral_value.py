@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flowfn import pregel
 from flowfn.pregel import Channel
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.channels.base import Value
 from graph_compat.channels.guarded import GuardedChannel
+
+if TYPE_CHECKING:
+    from graph_compat.errors import EmptyChannelError as EmptyChannelError
+    from graph_compat.errors import InvalidUpdateError as InvalidUpdateError
 
 __all__ = ["EphemeralValue"]
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
-    __name__, dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors")
-)
+lend(__name__, dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"))
 
 
 class EphemeralValue(GuardedChannel[Value]):

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn import pregel
 from flowfn.pregel import Channel
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value, ValueChannel
+
+if TYPE_CHECKING:
+    from graph_compat.errors import EmptyChannelError as EmptyChannelError
+    from graph_compat.errors import InvalidUpdateError as InvalidUpdateError
 
 __all__ = ["LastValue", "LastValueAfterFinish"]
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
-    __name__, dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors")
-)
+lend(__name__, dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"))
 
 
 class LastValue(ValueChannel[Value, Value, Value]):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn import pregel
 from flowfn.pregel import Channel
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
+
+if TYPE_CHECKING:
+    from graph_compat.errors import EmptyChannelError as EmptyChannelError
 
 __all__ = ["Topic"]
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         "EmptyChannelError": "graph_compat.errors",

@@ -10,13 +10,13 @@ import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import flowfn
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Channel, Result
 from flowfn.python.annotations import signature_of
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.channels import EphemeralValue, LastValue
 from graph_compat.constants import END, PREVIOUS, START
 from graph_compat.func.tasks import task
@@ -26,6 +26,11 @@ from graph_compat.pregel import Pregel
 from graph_compat.pregel.builder import PregelNode
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, renamed
 
+if TYPE_CHECKING:
+    from graph_compat.cache.base import BaseCache as BaseCache
+    from graph_compat.checkpoint.base import BaseCheckpointSaver as BaseCheckpointSaver
+    from graph_compat.store.base import BaseStore as BaseStore
+
 __all__ = ["entrypoint", "task"]
 
 R = TypeVar("R")
@@ -33,7 +38,7 @@ S = TypeVar("S")
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         "BaseCache": "graph_compat.cache.base",

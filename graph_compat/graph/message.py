@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.graph.state import StateGraph
 from graph_compat.langchain.messages import (
     REMOVE_ALL_MESSAGES,
@@ -25,6 +25,10 @@ from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage, MessageLikeRepresentation
+    from langchain_core.messages import BaseMessage as BaseMessage
+    from langchain_core.messages import BaseMessageChunk as BaseMessageChunk
+    from langchain_core.messages import RemoveMessage as RemoveMessage
+    from langchain_core.messages import convert_to_messages as convert_to_messages
 
     Messages = list[MessageLikeRepresentation] | MessageLikeRepresentation
 else:
@@ -33,7 +37,7 @@ else:
 __all__ = ["REMOVE_ALL_MESSAGES", "MessageGraph", "Messages", "MessagesState", "add_messages"]
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     dict.fromkeys(
         ("BaseMessage", "BaseMessageChunk", "RemoveMessage", "convert_to_messages"), "langchain_core.messages"

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.constants import END, START
 from graph_compat.graph.action import action_of, name_of, router_of
 from graph_compat.graph.branch import BranchSpec, annotated, command_ends, ends_of, return_hint
@@ -29,6 +29,33 @@ from graph_compat.warnings import (
     renamed,
 )
 
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable as Runnable
+    from langchain_core.runnables import RunnableConfig as RunnableConfig
+
+    from graph_compat.cache.base import BaseCache as BaseCache
+    from graph_compat.channels import BinaryOperatorAggregate as BinaryOperatorAggregate
+    from graph_compat.channels import DeltaChannel as DeltaChannel
+    from graph_compat.channels import EphemeralValue as EphemeralValue
+    from graph_compat.channels import LastValueAfterFinish as LastValueAfterFinish
+    from graph_compat.channels import NamedBarrierValue as NamedBarrierValue
+    from graph_compat.channels import NamedBarrierValueAfterFinish as NamedBarrierValueAfterFinish
+    from graph_compat.channels.base import BaseChannel as BaseChannel
+    from graph_compat.checkpoint.base import INTERRUPT as INTERRUPT
+    from graph_compat.constants import TAG_HIDDEN as TAG_HIDDEN
+    from graph_compat.constants import TASKS as TASKS
+    from graph_compat.errors import ErrorCode as ErrorCode
+    from graph_compat.errors import InvalidUpdateError as InvalidUpdateError
+    from graph_compat.errors import ParentCommand as ParentCommand
+    from graph_compat.errors import create_error_message as create_error_message
+    from graph_compat.graph.action import StateNode as StateNode
+    from graph_compat.pregel import Pregel as Pregel
+    from graph_compat.store.base import BaseStore as BaseStore
+    from graph_compat.types import Command as Command
+    from graph_compat.types import Send as Send
+    from graph_compat.types import TracePolicy as TracePolicy
+    from graph_compat.typing import NodeInputT as NodeInputT
+
 __all__ = ["CompiledStateGraph", "StateGraph"]
 
 logger = logging.getLogger("graph_compat")
@@ -40,7 +67,7 @@ _TOO_LATE = (
 
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         "BaseCache": "graph_compat.cache.base",

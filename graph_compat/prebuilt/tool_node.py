@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.hosts.on_thread import off_loop, on_thread
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.blocking import blocking
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.langchain.invoking import config_here, looks_late
@@ -48,13 +48,34 @@ from graph_compat.prebuilt.tool_results import combined, msg_content_output, nor
 from graph_compat.pushing import pushing, send
 
 if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage as AIMessage
+    from langchain_core.messages import RemoveMessage as RemoveMessage
+    from langchain_core.messages import ToolMessage as ToolMessage
+    from langchain_core.runnables import RunnableConfig as RunnableConfig
+    from langchain_core.tools import BaseTool as BaseTool
+    from langchain_core.tools import InjectedToolArg as InjectedToolArg
+    from langchain_core.tools import ToolException as ToolException
+
     from flowfn.context import Frame
+    from graph_compat.errors import GraphBubbleUp as GraphBubbleUp
+    from graph_compat.graph.message import REMOVE_ALL_MESSAGES as REMOVE_ALL_MESSAGES
     from graph_compat.prebuilt.marks import (
         InjectedState,
         InjectedStore,
         ToolInvocationError,
         ToolRuntime,
     )
+    from graph_compat.prebuilt.tool_errors import TOOL_CALL_ERROR_TEMPLATE as TOOL_CALL_ERROR_TEMPLATE
+    from graph_compat.prebuilt.tool_errors import (
+        TOOL_EXECUTION_ERROR_TEMPLATE as TOOL_EXECUTION_ERROR_TEMPLATE,
+    )
+    from graph_compat.prebuilt.tool_errors import (
+        TOOL_INVOCATION_ERROR_TEMPLATE as TOOL_INVOCATION_ERROR_TEMPLATE,
+    )
+    from graph_compat.prebuilt.tool_results import TOOL_MESSAGE_BLOCK_TYPES as TOOL_MESSAGE_BLOCK_TYPES
+    from graph_compat.store.base import BaseStore as BaseStore
+    from graph_compat.types import Command as Command
+    from graph_compat.types import Send as Send
 
 __all__ = [
     "AsyncToolCallWrapper",
@@ -73,7 +94,7 @@ __all__ = [
 _MARKS = ("InjectedState", "InjectedStore", "ToolInvocationError", "ToolRuntime")
 
 # The marks load LangChain where it is installed; what programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         **dict.fromkeys(_MARKS, "graph_compat.prebuilt.marks"),

@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import graph_compat.graph  # noqa: F401 - its graphs are Pregels, and so it has to be loaded first
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.pregel.builder import NodeBuilder
 from graph_compat.pregel.program import Pregel
 
 __all__ = ["NodeBuilder", "Pregel"]
 
 # Modules that LangGraph's own imports have loaded by the time that a program looks at them.
-__getattr__, __dir__ = lazily(__name__, {}, ("debug", "main", "protocol"))
+lend(__name__, modules=("debug", "main", "protocol"))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.graph.protocol import PregelProtocol
+
+if TYPE_CHECKING:
+    from graph_compat.types import GraphOutput as GraphOutput
+    from graph_compat.types import StateSnapshot as StateSnapshot
+    from graph_compat.types import StateUpdate as StateUpdate
+    from graph_compat.types import StreamPart as StreamPart
 
 __all__ = ["PregelProtocol", "StreamProtocol"]
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         **dict.fromkeys(("GraphOutput", "StreamPart", "StateSnapshot", "StateUpdate"), "graph_compat.types"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 if TYPE_CHECKING:
     from graph_compat.langchain.callable import RunnableCallable
@@ -16,4 +16,4 @@ RunnableLike = Callable[..., Any] | Callable[..., Awaitable[Any]] | Mapping[str,
 """What a node may be: a function, an object with `invoke` and `ainvoke`, or a mapping of such."""
 
 # The class loads LangChain.
-__getattr__, __dir__ = lazily(__name__, {"RunnableCallable": "graph_compat.langchain.callable"})
+lend(__name__, {"RunnableCallable": "graph_compat.langchain.callable"})

@@ -190,7 +190,43 @@ spell(3)  # type: ignore[arg-type]
 aspell(3)  # type: ignore[arg-type]
 
 
-def misspelt() -> object:
-    import graph_compat.prebuilt
+def misspelt() -> Sequence[object]:
+    import graph_compat.cache
+    import graph_compat.channels.binop
+    import graph_compat.checkpoint.base
+    import graph_compat.checkpoint.serde
+    import graph_compat.config
+    import graph_compat.func
+    import graph_compat.graph.message
+    import graph_compat.graph.state
+    import graph_compat.prebuilt.tool_node
+    import graph_compat.pregel.main
+    import graph_compat.store.memory
+    import graph_compat.utils.runnable
 
-    return graph_compat.prebuilt.ToolNod  # type: ignore[attr-defined]
+    return [
+        graph_compat.cache.bass,  # type: ignore[attr-defined]
+        graph_compat.channels.binop.BinaryOperatorAggregator,  # type: ignore[attr-defined]
+        graph_compat.checkpoint.base.BaseCheckpointSavor,  # type: ignore[attr-defined]
+        graph_compat.checkpoint.serde.encripted,  # type: ignore[attr-defined]
+        graph_compat.config.get_stor,  # type: ignore[attr-defined]
+        graph_compat.func.entripoint,  # type: ignore[attr-defined]
+        graph_compat.graph.message.MessageState,  # type: ignore[attr-defined]
+        graph_compat.graph.state.CompiledGraphState,  # type: ignore[attr-defined]
+        graph_compat.prebuilt.ToolNod,  # type: ignore[attr-defined]
+        graph_compat.prebuilt.tool_node.ToolNod,  # type: ignore[attr-defined]
+        graph_compat.pregel.main.Pregl,  # type: ignore[attr-defined]
+        graph_compat.store.memory.InMemoryStor,  # type: ignore[attr-defined]
+        graph_compat.utils.runnable.RunnableCalable,  # type: ignore[attr-defined]
+    ]
+
+
+def also_there() -> Sequence[object]:
+    """What LangGraph's modules import themselves is found in them, as its programs do."""
+    from graph_compat.config import RunnableConfig
+    from graph_compat.func import BaseStore
+    from graph_compat.graph.message import BaseMessage, convert_to_messages
+    from graph_compat.graph.state import Command
+    from graph_compat.store.memory import PutOp
+
+    return [RunnableConfig, BaseStore, BaseMessage, convert_to_messages, Command, PutOp]

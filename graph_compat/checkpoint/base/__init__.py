@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flowfn.errors import EmptyChannelError
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from graph_compat.checkpoint.base.id import uuid6
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, V
 from graph_compat.checkpoint.base.values import (
@@ -25,6 +27,11 @@ from graph_compat.checkpoint.base.values import (
 )
 from graph_compat.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
 from graph_compat.checkpoint.serde.types import ChannelProtocol
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig as RunnableConfig
+
+    from graph_compat.checkpoint.serde.jsonplus import JsonPlusSerializer as JsonPlusSerializer
 
 __all__ = [
     "ERROR",
@@ -59,7 +66,7 @@ ERROR, INTERRUPT, RESUME, SCHEDULED = "__error__", "__interrupt__", "__resume__"
 """The names of what a task writes beside its channels."""
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(
+lend(
     __name__,
     {
         "JsonPlusSerializer": "graph_compat.checkpoint.serde.jsonplus",

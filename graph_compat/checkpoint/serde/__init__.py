@@ -4,7 +4,7 @@ Rule: what is written is flowfn's own format, under LangGraph's tags; what LangG
 Types come from an allowlist, in either format, and nothing is imported because data names it.
 """
 
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 
 # Modules that LangGraph's own imports have loaded by the time that a program looks at them.
-__getattr__, __dir__ = lazily(__name__, {}, ("encrypted",))
+lend(__name__, modules=("encrypted",))

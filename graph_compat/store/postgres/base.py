@@ -6,18 +6,21 @@ difference; another measure would find other items, and is refused.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from flowfn.errors import InvalidInput
-from flowfn.python.lazy import lazily
+from flowfn.python.lazy import lend
 from flowfn.stores import IndexConfig
+
+if TYPE_CHECKING:
+    from graph_compat.store.postgres import PostgresStore as PostgresStore
 
 __all__ = ["ANNIndexConfig", "HNSWConfig", "IVFFlatConfig", "PoolConfig", "PostgresIndexConfig", "by_cosine"]
 
 VectorType = Literal["vector", "halfvec"]
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(__name__, {"PostgresStore": "graph_compat.store.postgres"})
+lend(__name__, {"PostgresStore": "graph_compat.store.postgres"})
 
 
 class PoolConfig(TypedDict, total=False):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from flowfn.python.lazy import lazily
+from typing import TYPE_CHECKING
+
+from flowfn.python.lazy import lend
 from flowfn.stores import IndexConfig as SqliteIndexConfig
+
+if TYPE_CHECKING:
+    from graph_compat.store.sqlite import SqliteStore as SqliteStore
 
 __all__ = ["SqliteIndexConfig"]
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(__name__, {"SqliteStore": "graph_compat.store.sqlite"})
+lend(__name__, {"SqliteStore": "graph_compat.store.sqlite"})
