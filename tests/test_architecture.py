@@ -91,6 +91,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.python.inbox",
         "flowfn.python.lazy",
         "flowfn.python.recent",
+        "flowfn.python.tally",
         "flowfn.runtime",
         "flowfn.validation",
     },

@@ -100,7 +100,7 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     if journal is not None:
         settled = await _begin(call, journal, host, is_kept=value is not MISSING)
         if settled is not MISSING:
-            call.run.root.reused.add()
+            call.run.root.reused.count()
             return settled
     try:
         if value is MISSING:
@@ -114,7 +114,7 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
             failing.note(error, call, call.note.order, is_new=True)
         raise
     if call.parent is not None:
-        call.run.root.ran.add()
+        call.run.root.ran.count()
     return value
 
 

@@ -61,7 +61,7 @@ def reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | No
             return None
     if has_failed:
         failing.note(value, call, record.index)
-        run.root.reused.add()
+        run.root.reused.count()
         return _failed(call, value, record.order)
     run.replayed(call, value)
     report_weak(call, record)

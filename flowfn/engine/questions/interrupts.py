@@ -113,7 +113,7 @@ def _ask(frame: Frame, question: Question) -> Any:
     if record is not None and _answered(record):
         answer, problem = validated(record.value(), None if record.answered_by == DEADLINE else question.kind)
         if problem is None:
-            run.root.reused.add()
+            run.root.reused.count()
             return answer
         again = _asked(frame, question, task, info, record, rejected=True)
         if question.refuse is not None:

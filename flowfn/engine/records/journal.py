@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
@@ -29,6 +28,7 @@ from flowfn.engine.records.rows import decode_checkpoint, decode_plain, encode
 from flowfn.engine.records.thinning import Thinning
 from flowfn.errors import SerializationError
 from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Loaded, Saver, Status, WriteRow, Writes, row_of
+from flowfn.python.tally import Tally
 from flowfn.row_channels import CALL, STARTED, SUSPENDED
 from flowfn.values import Checkpoint
 
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from flowfn.futures import Future
     from flowfn.ports import Host
     from flowfn.pregel.channels import Channel
-
-
-_NUMBERS = 1 << 62
-"""More than a run has outcomes."""
 
 
 _NEXT = " "
@@ -62,8 +58,8 @@ class Journal:
         self.durability = durability
         self.kept: set[str] | None = getattr(saver, "kept", None)
         """The versions of functions whose source is known to be kept; None where the saver keeps none."""
-        self._orders = iter(range(1, _NUMBERS))
-        self._places = iter(range(1, _NUMBERS))
+        self._orders = Tally()
+        self._places = Tally()
         self._notes = Notes()
         self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
         self.owed: dict[str, Writes] = {}
@@ -155,15 +151,15 @@ class Journal:
 
     def add(self, ledger: Ledger, rows: Iterable[WriteRow]) -> None:
         """Add to recorded calls what has been committed since they were read."""
-        ledger.add(rows, self, self._place + 1)
+        ledger.add(rows, self, self._places.last + 1)
         self._go_on_from(ledger)
 
     def _go_on_from(self, ledger: Ledger) -> None:
         """Count on from what is recorded."""
         if ledger.last_index > self.order:
-            self._orders = iter(range(ledger.last_index + 1, _NUMBERS))
-        if ledger.last_place > self._place:
-            self._places = iter(range(ledger.last_place + 1, _NUMBERS))
+            self._orders = Tally(ledger.last_index + 1)
+        if ledger.last_place > self._places.last:
+            self._places = Tally(ledger.last_place + 1)
 
     def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
         """A stored checkpoint, decoded."""
@@ -205,14 +201,14 @@ class Journal:
         let somebody be `told` what that is before anybody sees it."""
         if told is not None:
             told(data)
-        note.order = next(self._orders)
+        note.order = self._orders.count()
         row = row_of((note.row.task, note.order, channel, data, ""))
         return self.append(host, note, row, *more, durable=partial(self.recorded, future), settles=settles)
 
     def recorded(self, future: Future[Any] | None, notes: Iterable[Note]) -> None:
         """What came of a call is durable, with these notes; its future is told where it is in the order of commits."""
         _are_durable(notes)
-        place = next(self._places)
+        place = self._places.count()
         if future is not None:
             future.recorded(place)
 
@@ -231,19 +227,14 @@ class Journal:
         self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
         self.owed[row.task] = Writes(note.namespace, note.checkpoint, (note.row, row))
 
-    @property
-    def _place(self) -> int:
-        """The last place that was given."""
-        return _NUMBERS - 1 - length_hint(self._places)
-
     def next_order(self) -> int:
         """The place of the next outcome among those of the run."""
-        return next(self._orders)
+        return self._orders.count()
 
     @property
     def order(self) -> int:
-        """The last place that was given. It is read off what gives them, so that no thread can set it back."""
-        return _NUMBERS - 1 - length_hint(self._orders)
+        """The last place that was given."""
+        return self._orders.last
 
     def append(
         self,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable
-from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.questions.open import Questions
 from flowfn.errors import Cancelled
 from flowfn.identity.volatile import Window
 from flowfn.python.cached_property import cached_property
+from flowfn.python.tally import Tally
 from flowfn.report import Report
 from flowfn.runtime import RunControl
 
@@ -23,27 +23,6 @@ if TYPE_CHECKING:
     from flowfn.engine.runs.going_back import GoingBack
     from flowfn.futures import Future
     from flowfn.ports import Host
-
-
-class Tally:
-    """A number that any thread may add to."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = iter(range(_MOST))
-
-    def add(self) -> None:
-        next(self._left)
-
-    @property
-    def value(self) -> int:
-        """How often `add` was called."""
-        return _MOST - length_hint(self._left)
-
-
-_MOST = 1 << 62
-"""More than anybody adds."""
 
 
 class Root:
@@ -117,5 +96,5 @@ class Root:
 
     def counted_report(self) -> Report:
         """The report as it stands."""
-        self.report.reused, self.report.ran = self.reused.value, self.ran.value
+        self.report.reused, self.report.ran = self.reused.last, self.ran.last
         return self.report

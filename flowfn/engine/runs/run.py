@@ -177,7 +177,7 @@ class Run:
 
     def replayed(self, call: Call, value: Any) -> None:
         """A record was handed back."""
-        self.root.reused.add()
+        self.root.reused.count()
         if self.post is not None:
             self.post(TaskReused(self.namespace, self.step, call, value))
 
