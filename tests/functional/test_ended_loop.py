@@ -1,4 +1,4 @@
-"""What goes on beside an event loop outlives it without a word, and is made durable all the same."""
+"""What goes on beside an event loop outlives it without a word, or is waited for, and is made durable all the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import gc
 import itertools
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -52,13 +52,8 @@ class SlowSaver(MemorySaver):
             self.ended.set()
 
 
-@pytest.mark.parametrize("slow", ["claim", "commit"])
-def test_a_loop_that_ends_while_the_saver_is_at_work(slow: str) -> None:
-    """Its thread finds the loop closed, and its work done; a lease that nobody waits for any more is given back.
-
-    An exception in that thread would fail this test.
-    """
-    saver = SlowSaver(slow)
+def one_task(saver: Saver) -> Any:
+    """A workflow that calls a task."""
 
     @task
     async def one() -> int:
@@ -68,19 +63,43 @@ def test_a_loop_that_ends_while_the_saver_is_at_work(slow: str) -> None:
     async def flow(n: int) -> int:
         return await one()
 
-    async def main() -> None:
-        run = asyncio.ensure_future(flow.ainvoke(1, thread_id="t"))
-        while not saver.reached.is_set():
-            await asyncio.sleep(0)
-        run.cancel()
+    return flow
 
-    asyncio.run(main())
+
+async def cancelled_as_its_saver_works(flow: Any, saver: SlowSaver, then: Callable[[], object]) -> None:
+    run = asyncio.ensure_future(flow.ainvoke(1, thread_id="t"))
+    while not saver.reached.is_set():
+        await asyncio.sleep(0)
+    run.cancel()
+    then()
+
+
+def test_a_loop_that_ends_while_a_lease_is_taken() -> None:
+    """The saver's thread finds the loop closed, and its work done; the lease, which nobody waits for any more, is given
+    back.
+
+    An exception in that thread would fail this test.
+    """
+    saver = SlowSaver("claim")
+    asyncio.run(cancelled_as_its_saver_works(one_task(saver), saver, then=lambda: None))
     saver.go_on.set()
     assert saver.ended.wait(10)
     saver.released.wait(10)
+    assert saver.thread("t") is None
+
+
+def test_a_loop_that_ends_while_a_commit_is_made_waits_for_it() -> None:
+    """As its run does, which gives the thread back after that."""
+    saver = SlowSaver("commit")
+
+    def let_go_as_the_loop_ends() -> None:
+        asyncio.get_running_loop().call_soon(saver.go_on.set)
+
+    asyncio.run(cancelled_as_its_saver_works(one_task(saver), saver, then=let_go_as_the_loop_ends))
+    assert saver.ended.is_set()
     row = saver.thread("t")
-    assert (None if row is None else row.owner) is None
-    assert (row is not None) == (slow == "commit")
+    assert row is not None
+    assert row.owner is None
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -149,6 +168,17 @@ def test_a_direct_call_goes_on_with_a_run_whose_loop_was_closed(saver: Saver) ->
     kept = close_amid(flow(1), reached)
     assert asyncio.run(flow(1)) == 3
     assert ran == ["first", "second", "second"]
+    del kept
+
+
+def test_a_commit_outlives_a_loop_that_is_closed_amid_it() -> None:
+    """The saver's thread finds nobody to tell, and says nothing."""
+    saver = SlowSaver("commit")
+    flow = one_task(saver)
+    kept = close_amid(flow.ainvoke(1, thread_id="t"), saver.reached)
+    saver.go_on.set()
+    assert saver.ended.wait(10)
+    assert asyncio.run(flow.ainvoke(None, thread_id="t")) == 1
     del kept
 
 
