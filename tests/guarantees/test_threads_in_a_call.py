@@ -12,7 +12,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import length_hint
 from typing import Any, cast
 
 import pytest
@@ -35,6 +34,7 @@ from flowfn.futures import Future
 from flowfn.hosts.loop import _running
 from flowfn.hosts.threads import ThreadHost
 from flowfn.ports import CheckpointRow, Commit, Lease, WriteRow, Writes
+from flowfn.python.tally import Tally
 from flowfn.row_channels import CALL, RETURN
 
 THREADS = 6
@@ -77,21 +77,20 @@ def test_equal_calls_of_several_threads_have_a_record_each() -> None:
     assert wf.invoke() == THREADS * 1000
 
 
-class Overtaken:
-    """Numbers, of which the first is given to a thread that another one then overtakes."""
+class Overtaken(Tally):
+    """Of whose numbers the first is given to a thread that another one then overtakes."""
 
-    def __init__(self, numbers: Iterator[int], overtake: Callable[[], object]) -> None:
-        self._numbers = numbers
-        self._overtake = [overtake]
+    def __init__(self) -> None:
+        super().__init__()
+        count = self.count
 
-    def __next__(self) -> int:
-        number = next(self._numbers)
-        while self._overtake:
-            self._overtake.pop()()
-        return number
+        def overtaken() -> int:
+            self.count = count
+            number = count()
+            self.count()
+            return number
 
-    def __length_hint__(self) -> int:
-        return length_hint(self._numbers)
+        self.count = overtaken
 
 
 def test_the_number_of_outcomes_never_goes_back() -> None:
@@ -100,7 +99,7 @@ def test_the_number_of_outcomes_never_goes_back() -> None:
         lease = saver.claim("t")
         assert isinstance(lease, Lease)
         journal = Journal(saver, lease, "sync")
-        journal._orders = Overtaken(journal._orders, journal.next_order)  # type: ignore[assignment]
+        journal._orders = Overtaken()
         assert journal.next_order() == 1
         assert journal.order == 2
 
